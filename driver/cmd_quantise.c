@@ -93,28 +93,72 @@ static void progress_line(const char *what, uint32_t done, uint32_t of) {
     fflush(stderr);
 }
 
+/* An option against what the machine has. */
+typedef struct Against {
+    bool holds;
+    const char *option, *word; /* of the user */
+    const char *key, *has;     /* of the machine */
+} Against;
+
+/* True where the machine can what the user asks. */
+static bool suits(Diag *diag, const Options *o, const HwSpec *spec,
+                  const QuantiseNumbers *n) {
+    const char *wanted = o->quantise.type;
+    const char *type = quant_type[n->type].name;
+    const Against all[] = {
+        {wanted && !n->any_type && !is(wanted, type), "type", wanted, "type",
+         type},
+        {n->pow2 && is(o->quantise.scales, "any"), "scales", "any", "scales",
+         "pow2"},
+        {n->symmetric && is(o->quantise.zeros, "any"), "zeros", "any",
+         "zero_points", "none"},
+        {n->per_tensor && is(o->quantise.per, "channel"), "per", "channel",
+         "weights_per", "tensor"},
+    };
+    bool fine = true;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const Against *a = &all[i];
+        if (!a->holds)
+            continue;
+        diag_error(diag, spec->numbers.stated ? spec->numbers.loc : spec->loc,
+                   "--%s %s: %s has `%s: %s` (`%s`)", a->option, a->word,
+                   spec->machine, a->key, a->has, quantise_key(spec));
+        fine = false;
+    }
+    return fine;
+}
+
+/* Bits of weights that the machine has. */
+static bool bits_suit(Diag *diag, const HwSpec *spec,
+                      const QuantiseOptions *wanted) {
+    const HwRange *can = spec ? &spec->numbers.weight_bits : NULL;
+    for (uint32_t i = 0; can && i < wanted->n_bits; i++)
+        if (wanted->bits[i].weight &&
+            !hw_range_has(can, wanted->bits[i].weight)) {
+            diag_error(diag, can->loc,
+                       "--bits %u: `numbers.weight_bits` of %s has not so many",
+                       wanted->bits[i].weight, spec->machine);
+            return false;
+        }
+    return true;
+}
+
 /* What the user asks, as far as the machine, if there is one, can. */
 static bool choose_numbers(Diag *diag, const Options *o, const HwSpec *spec,
                            QuantiseNumbers *out) {
     QuantiseNumbers n = spec ? quantise_machine(spec)
                              : (QuantiseNumbers){.type = QUANT_I8,
+                                                 .any_type = true,
                                                  .round = QUANT_EVEN,
                                                  .wide = true};
-    const QuantType type = is(o->quantise.type, "uint8")  ? QUANT_U8
-                           : is(o->quantise.type, "int8") ? QUANT_I8
-                                                          : n.type;
-    if (spec &&
-        ((n.pow2 && is(o->quantise.scales, "any")) ||
-         (n.symmetric && is(o->quantise.zeros, "any")) ||
-         (n.per_tensor && is(o->quantise.per, "channel")) || type != n.type)) {
-        diag_error(
-            diag, spec->loc, "%s has %s, %s, %s zero points, one scale a %s",
-            spec->machine, quant_type[n.type].name,
-            n.pow2 ? "scales that are powers of two" : "any scales",
-            n.symmetric ? "no" : "any", n.per_tensor ? "layer" : "channel");
+    if (spec && !quantise_key(spec))
+        diag_warning(diag, spec->loc,
+                     "%s does not say what numbers it takes (`numbers`): any",
+                     spec->machine);
+    if (spec && !suits(diag, o, spec, &n))
         return false;
-    }
-    n.type = type;
+    if (o->quantise.type)
+        n.type = is(o->quantise.type, "uint8") ? QUANT_U8 : QUANT_I8;
     n.pow2 |= is(o->quantise.scales, "pow2");
     n.symmetric |= is(o->quantise.zeros, "none");
     n.per_tensor |= is(o->quantise.per, "tensor");
@@ -146,7 +190,7 @@ static bool make_options(Arena *arena, Diag *diag, const Options *o,
     if (!(out->percentile > 50 && out->percentile <= 100))
         return refuse(diag, "--percentile: above 50, at most 100");
     return parse_repairs(diag, o->quantise.repair, &out->repairs) &&
-           parse_bits(arena, diag, o, g, out);
+           parse_bits(arena, diag, o, g, out) && bits_suit(diag, spec, out);
 }
 
 /* ---- samples ---- */

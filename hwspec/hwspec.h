@@ -363,6 +363,23 @@ typedef enum HwRounding {
     HW_ROUNDING_NETWORK
 } HwRounding;
 
+/* What numbers of a network on codes engines take. */
+typedef enum HwNumberType {
+    HW_NUMBER_ANY,
+    HW_NUMBER_INT8,
+    HW_NUMBER_UINT8
+} HwNumberType;
+
+typedef struct HwNumbers {
+    bool stated; /* else the engines' `arithmetic` says it, or nothing does */
+    Loc loc;
+    HwNumberType type;   /* of volumes of 8 bits */
+    bool pow2;           /* scales are powers of two */
+    bool per_tensor;     /* one scale for all weights of a layer */
+    bool no_zeros;       /* zero points are 0 */
+    HwRange weight_bits; /* unset: any */
+} HwNumbers;
+
 typedef struct HwSpec {
     const char *machine; /* name */
     const char *doc;
@@ -381,6 +398,7 @@ typedef struct HwSpec {
     const HwEngine *engine;
     uint32_t n_arithmetics;
     const HwArith *arithmetic;
+    HwNumbers numbers;
     HwReplication replication;
     HwTiling tiling;
     HwWeightCache weight_cache;

@@ -1,8 +1,9 @@
 /* machine.c - what a machine's numbers may be; see quantise.h.
  *
- * In: a hwspec. Its engines' `arithmetic` says the types of codes, whether
- * scales are powers of two, whether there are zero points, how it rounds, and
- * whether factors are one a channel or one a layer.
+ * In: a hwspec. Its `numbers`, or its engines' `arithmetic`, say the types of
+ * codes, whether scales are powers of two, whether there are zero points, and
+ * whether factors are one a channel or one a layer; the `arithmetic`, or
+ * `machine.rounding`, how it rounds.
  */
 #include "quantise/quantise.h"
 
@@ -23,6 +24,7 @@ static bool to_even(const HwArith *a) {
 
 static void restrict_to(const HwArith *a, QuantiseNumbers *n) {
     n->type = a->activations.is_signed ? QUANT_I8 : QUANT_U8;
+    n->any_type = false;
     n->unsigned_weights = !a->weights.is_signed;
     n->pow2 = a->pow2;
     n->symmetric = a->zero_points == HW_ZERO_NONE;
@@ -30,13 +32,37 @@ static void restrict_to(const HwArith *a, QuantiseNumbers *n) {
     n->round = to_even(a) ? QUANT_EVEN : QUANT_UP;
 }
 
-QuantiseNumbers quantise_machine(const HwSpec *spec) {
-    QuantiseNumbers n = {.type = QUANT_I8, .round = QUANT_UP};
+static void restrict_by(const HwNumbers *of, QuantiseNumbers *n) {
+    n->type = of->type == HW_NUMBER_UINT8 ? QUANT_U8 : QUANT_I8;
+    n->any_type = of->type == HW_NUMBER_ANY;
+    n->pow2 = of->pow2;
+    n->symmetric = of->no_zeros;
+    n->per_tensor = of->per_tensor;
+}
+
+static const HwArith *arithmetic_of(const HwSpec *spec) {
     for (uint32_t i = 0; i < spec->n_engines; i++)
-        if (spec->engine[i].arithmetic) {
-            restrict_to(spec->engine[i].arithmetic, &n);
-            break;
-        }
-    n.wide = spec->element > 1;
+        if (spec->engine[i].arithmetic)
+            return spec->engine[i].arithmetic;
+    return NULL;
+}
+
+const char *quantise_key(const HwSpec *spec) {
+    return spec->numbers.stated  ? "numbers"
+           : arithmetic_of(spec) ? "arithmetic"
+                                 : NULL;
+}
+
+QuantiseNumbers quantise_machine(const HwSpec *spec) {
+    const bool up = spec->rounding == HW_ROUNDING_UP;
+    QuantiseNumbers n = {.type = QUANT_I8,
+                         .any_type = true,
+                         .wide = spec->element > 1,
+                         .round = up ? QUANT_UP : QUANT_EVEN};
+    const HwArith *arithmetic = arithmetic_of(spec);
+    if (spec->numbers.stated)
+        restrict_by(&spec->numbers, &n);
+    else if (arithmetic)
+        restrict_to(arithmetic, &n);
     return n;
 }

@@ -54,11 +54,15 @@ typedef struct QuantiseNumbers {
     bool per_tensor;       /* one scale for all weights of a layer */
     bool unsigned_weights; /* codes of weights are uint8, with zero 128 */
     bool wide;             /* volumes may have 16 bits */
+    bool any_type;         /* `type` is the usual one, the other is as good */
     QuantRound round;
 } QuantiseNumbers;
 
-/* Of a machine: by the arithmetic of its engines, where they have one. */
+/* Of a machine: its `numbers`, or the arithmetic of its engines; where it has
+ * neither, any. */
 QuantiseNumbers quantise_machine(const HwSpec *spec);
+/* The key that says them; NULL: none. */
+const char *quantise_key(const HwSpec *spec);
 
 /* Bits of a layer, by name. */
 typedef struct QuantiseBits {

@@ -329,7 +329,8 @@ def check_options(folder, net, samples):
           all(q["type"] == "uint8" for q in found.values()), found)
     code, _, err = run("quantise", net, "--calibrate", samples, "-t", "k210",
                        "--type", "int8")
-    check("what a machine has not", code == 1 and "k210 has uint8" in err, err)
+    check("what a machine has not", code == 1 and "k210 has `type: uint8` (`arithmetic`)" in err, err)
+    check_machine(net, samples, quants)
     found, _, _ = quants("--bits", "real", "--bits", "first=8")
     check("layers on real numbers", found["score"] is None and
           found["first"] is not None, found)
@@ -338,6 +339,50 @@ def check_options(folder, net, samples):
                   ["--percentile", "20"]):
         code, _, err = run("quantise", net, "--calibrate", samples, *wrong)
         check(f"refused: {wrong}", code in (1, 2) and "error" in err, err)
+
+
+def is_power(scale):
+    return struct.pack(">d", scale)[2:] == bytes(6) and \
+        struct.pack(">d", scale)[1] & 15 == 0
+
+
+def check_machine(net, samples, quants):
+    """A DPU shifts: powers of two around 0, one scale a layer."""
+    found, graph, _ = quants("-t", "dpuczdx8g-b4096")
+    weights = [c["mul0"] for c in graph["constants"] if "mul0" in c]
+    check("a DPU's scales", weights and
+          all(is_power(q["scale"]) for q in found.values()) and
+          all(is_power(s) for mul in weights for s in mul), found)
+    check("a DPU's codes", all(q["zero"] == 0 and q["type"] == "int8"
+                               for q in found.values()), found)
+    check("a DPU's weights", all(len(set(mul)) == 1 for mul in weights))
+    found, _, _ = quants("-t", "nvdla-small")
+    check("NVDLA: any scales, no zero points",
+          all(q["zero"] == 0 for q in found.values()) and
+          not all(is_power(q["scale"]) for q in found.values()), found)
+    for option, word, key in (("scales", "any", "scales: pow2"),
+                              ("zeros", "any", "zero_points: none"),
+                              ("per", "channel", "weights_per: tensor"),
+                              ("type", "uint8", "type: int8")):
+        code, _, err = run("quantise", net, "--calibrate", samples, "-t",
+                           "dpuczdx8g-b4096", f"--{option}", word)
+        check(f"--{option} {word} on a DPU", code == 1 and
+              f"has `{key}` (`numbers`)" in err and
+              "dpuczdx8g.yaml:" in err, err)
+    code, _, err = run("quantise", net, "--calibrate", samples, "-t",
+                       "dpuczdx8g-b4096", "--bits", "16")
+    check("--bits 16 on a DPU",
+          code == 1 and "`numbers.weight_bits`" in err, err)
+    code, _, err = run("quantise", net, "--calibrate", samples, "-t", "null",
+                       "--repair", "none")
+    check("a machine that does not say",
+          code == 0 and "does not say what numbers" in err, err)
+    code, _, err = run("check", "k210", "--set", "numbers.scales=pow2")
+    check("numbers beside an arithmetic", code == 1 and
+          "engine kpu has an `arithmetic`" in err, err)
+    code, _, err = run("check", "vta-pynq", "--set", "numbers.scales=two")
+    check("no such scales", code == 1 and
+          "`two` is not one of: any, pow2" in err, err)
 
 
 def check_samples(folder, net, forms):
