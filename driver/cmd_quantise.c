@@ -256,6 +256,35 @@ static Graph *simplified(Arena *arena, Diag *diag, const Graph *g) {
     return ok ? copy : NULL;
 }
 
+/* Outputs as the machine rounds: of the samples of --test, else of those that
+ * were held back. */
+static void judge_machine(Arena *arena, const HwSpec *spec,
+                          const QuantiseSamples *samples,
+                          QuantisedReport *report) {
+    const Quantised *q = report->result;
+    const QuantRound rule = quantise_machine(spec).round;
+    const Graph *codes = pipeline_rounded(arena, q->graph, rule);
+    report->machine = spec->machine;
+    report->machine_round = rule;
+    report->by_machine =
+        quantise_judge(q->real, codes, samples, report->wanted->threads);
+}
+
+/* What was made, on samples that nothing was chosen by. */
+static void judge(Arena *arena, const HwSpec *spec,
+                  const QuantiseSamples *samples, const QuantiseSamples *test,
+                  QuantisedReport *report) {
+    const Quantised *q = report->result;
+    if (test)
+        report->test =
+            quantise_judge(q->real, q->graph, test, report->wanted->threads);
+    if (!spec || spec->rounding == HW_ROUNDING_NETWORK ||
+        is(quantise_key(spec), "arithmetic")) /* neither of the two rules */
+        return;
+    const QuantiseSamples held_back = quantise_held_back(arena, samples);
+    judge_machine(arena, spec, test ? test : &held_back, report);
+}
+
 ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options) {
     Pipeline p;
     QuantiseOptions wanted;
@@ -289,8 +318,7 @@ ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options) {
     report.samples = samples.n;
     report.result = q;
     report.seeded = p.import.seeded;
-    if (tests)
-        report.test = quantise_judge(q->real, q->graph, &test, wanted.threads);
+    judge(arena, p.spec, &samples, tests ? &test : NULL, &report);
     if (!quantised_write(arena, diag, &report))
         return EXIT_BAD_INPUT;
     if (options->json)

@@ -58,7 +58,8 @@ static bool write_numbers(Arena *arena, Diag *diag, QuantisedReport *r,
 
 static bool write_page(Arena *arena, Diag *diag, QuantisedReport *r,
                        const char *stem) {
-    const char *page = report_quantised(arena, r->result, &r->test);
+    const char *page =
+        report_quantised(arena, r->result, &r->test, &r->by_machine);
     return write_part(arena, diag, r, arena_printf(arena, "%s.html", stem),
                       page, strlen(page));
 }
@@ -155,6 +156,15 @@ static cJSON *repairs_json(const Quantised *q) {
     return list;
 }
 
+/* The judgement by the machine's rule of rounding. */
+static cJSON *machine_json(const QuantisedReport *r) {
+    cJSON *json = judgement_json(&r->by_machine);
+    cJSON_AddStringToObject(json, "name", r->machine);
+    cJSON_AddStringToObject(json, "rounding",
+                            quant_round_name[r->machine_round]);
+    return json;
+}
+
 cJSON *quantised_json(Arena *arena, const QuantisedReport *r) {
     (void)arena;
     const Quantised *q = r->result;
@@ -170,6 +180,8 @@ cJSON *quantised_json(Arena *arena, const QuantisedReport *r) {
     cJSON_AddItemToObject(json, "held_back", judgement_json(&q->held_back));
     if (r->test.samples)
         cJSON_AddItemToObject(json, "test", judgement_json(&r->test));
+    if (r->machine)
+        cJSON_AddItemToObject(json, "machine", machine_json(r));
     cJSON_AddNumberToObject(json, "weight_bytes_before",
                             (double)q->weight_bytes_before);
     cJSON_AddNumberToObject(json, "weight_bytes_after",
@@ -230,6 +242,13 @@ void quantised_print(Arena *arena, const QuantisedReport *r) {
     print_judgement("held", &q->held_back);
     if (r->test.samples)
         print_judgement("test", &r->test);
+    if (r->machine)
+        say("machine %s rounds %s: %u samples: %.2f dB, same first answer for "
+            "%u (%.2f %%)\n",
+            r->machine, quant_round_name[r->machine_round],
+            r->by_machine.samples, quantise_db(&r->by_machine.error),
+            r->by_machine.same_top,
+            100.0 * r->by_machine.same_top / r->by_machine.samples);
     say("weights %s bytes, before %s\n",
         with_commas(arena, q->weight_bytes_after),
         with_commas(arena, q->weight_bytes_before));

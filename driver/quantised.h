@@ -12,6 +12,9 @@ typedef struct QuantisedReport {
     const Quantised *result;
     uint32_t samples, seeded;
     QuantiseJudgement test; /* of --test; samples 0: none */
+    const char *machine;    /* of -t; NULL: none that has a rule of its own */
+    QuantRound machine_round;
+    QuantiseJudgement by_machine; /* by its rule; of --test, else held back */
     VEC(const char *) written;
 } QuantisedReport;
 

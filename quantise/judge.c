@@ -178,6 +178,23 @@ static void run_real(void *context, uint32_t sample, Arena *scratch) {
     }
 }
 
+QuantiseSamples quantise_held_back(Arena *arena,
+                                   const QuantiseSamples *samples) {
+    Some some = some_samples(arena, samples, true);
+    uint32_t each = samples->n_inputs;
+    const float **value =
+        ARENA_ARRAY(arena, const float *, (size_t)some.n *each);
+    int32_t *label = ARENA_ARRAY(arena, int32_t, some.n);
+    for (uint32_t i = 0; i < some.n; i++) {
+        for (uint32_t k = 0; k < each; k++)
+            value[(size_t)i * each + k] =
+                samples->value[(size_t)some.at[i] * each + k];
+        label[i] = samples->label ? samples->label[some.at[i]] : 0;
+    }
+    return (QuantiseSamples){some.n, each, value,
+                             samples->label ? label : NULL};
+}
+
 QuantiseJudgement quantise_judge(const Graph *real, const Graph *codes,
                                  const QuantiseSamples *samples,
                                  uint32_t threads) {

@@ -163,6 +163,10 @@ const Quantised *quantise_run(Arena *arena, Diag *diag, const Graph *g,
                               const QuantiseSamples *samples,
                               const QuantiseOptions *options);
 
+/* Those of them that repairs are judged by. */
+QuantiseSamples quantise_held_back(Arena *arena,
+                                   const QuantiseSamples *samples);
+
 /* Outputs of `real` and `codes`, a quantised form of it, on samples. */
 QuantiseJudgement quantise_judge(const Graph *real, const Graph *codes,
                                  const QuantiseSamples *samples,

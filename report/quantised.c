@@ -16,13 +16,16 @@ static void judgement(Text *to, const char *what, const QuantiseJudgement *j) {
 }
 
 static void judgements(Text *to, const Quantised *q,
-                       const QuantiseJudgement *test) {
+                       const QuantiseJudgement *test,
+                       const QuantiseJudgement *by_machine) {
     text_add(to, "<h2>Outputs</h2>\n<table><tr><th class=l>samples<th>number"
                  "<th>SQNR<th>same first answer<th>right<th>on real "
                  "numbers</tr>\n");
     judgement(to, "held back", &q->held_back);
-    if (test && test->samples)
+    if (test->samples)
         judgement(to, "test", test);
+    if (by_machine->samples)
+        judgement(to, "as the machine rounds", by_machine);
     text_add(to, "</table>\n");
 }
 
@@ -118,13 +121,14 @@ static void examples(Text *to, const Quantised *q) {
 }
 
 const char *report_quantised(Arena *arena, const Quantised *q,
-                             const QuantiseJudgement *test) {
+                             const QuantiseJudgement *test,
+                             const QuantiseJudgement *by_machine) {
     Text to = text_new(arena);
     html_open(&to, arena_printf(arena, "%s on codes", q->graph->name),
               arena_printf(arena, "weights %s bytes, before %s",
                            with_commas(arena, q->weight_bytes_after),
                            with_commas(arena, q->weight_bytes_before)));
-    judgements(&to, q, test);
+    judgements(&to, q, test, by_machine);
     repairs(&to, q);
     layers(arena, &to, q);
     examples(&to, q);

@@ -324,6 +324,7 @@ def check_options(folder, net, samples):
     kept = [t for t in report["repairs"] if t["repair"] == "keep"][0]
     check("layers kept in 16 bits", 1 <= len(wide) and kept["kept"] and
           kept["after_db"] > kept["before_db"], (wide, kept))
+    check("no machine", "machine" not in report)
     found, _, report = quants("-t", "k210")
     check("a machine's codes", report["rounding"] == "up" and
           all(q["type"] == "uint8" for q in found.values()), found)
@@ -348,7 +349,7 @@ def is_power(scale):
 
 def check_machine(net, samples, quants):
     """A DPU shifts: powers of two around 0, one scale a layer."""
-    found, graph, _ = quants("-t", "dpuczdx8g-b4096")
+    found, graph, report = quants("-t", "dpuczdx8g-b4096")
     weights = [c["mul0"] for c in graph["constants"] if "mul0" in c]
     check("a DPU's scales", weights and
           all(is_power(q["scale"]) for q in found.values()) and
@@ -356,6 +357,20 @@ def check_machine(net, samples, quants):
     check("a DPU's codes", all(q["zero"] == 0 and q["type"] == "int8"
                                for q in found.values()), found)
     check("a DPU's weights", all(len(set(mul)) == 1 for mul in weights))
+    told = ("samples", "sqnr_db", "same_top1")
+    check("judged as the machine rounds",
+          report["machine"]["rounding"] == "up" and
+          all(report["machine"][k] == report["held_back"][k] for k in told),
+          report["machine"])
+    _, _, report = quants("-t", "dpuczdx8g-b4096", "--rounding", "even",
+                          "--test", samples)
+    check("which is another rule than the file's",
+          report["rounding"] == "even" and report["machine"]["rounding"] == "up"
+          and report["machine"]["samples"] == N and
+          report["machine"]["sqnr_db"] != report["test"]["sqnr_db"], report)
+    _, _, report = quants("-t", "gemmini-16")
+    check("a machine that rounds to even",
+          report["machine"]["rounding"] == report["rounding"] == "even")
     found, _, _ = quants("-t", "nvdla-small")
     check("NVDLA: any scales, no zero points",
           all(q["zero"] == 0 for q in found.values()) and
