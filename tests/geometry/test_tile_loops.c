@@ -45,7 +45,7 @@ static void draw_machine(Case *c, Dice *d) {
                               .layout = &chw};
     c->engine =
         (HwEngine){.unroll = {draw(d, 1, 4), draw(d, 1, 4), draw(d, 1, 3),
-                              draw(d, 1, 3), draw(d, 1, 3)},
+                              draw(d, 1, 3), draw(d, 1, 3), 0},
                    .setup = draw(d, 0, 20)};
     c->style = (HwTileStyle){.in_backing = draw(d, 0, 3) > 0,
                              .out_backing = draw(d, 0, 3) > 0,
