@@ -200,7 +200,8 @@ static void list_choices(Search *s, uint32_t section, const Niche *niche) {
 
 /* The least height at which an item can start in the section if none lies on
  * its floor: on an item of the niche beside it, or where it had to anyway.
- * Items with a gap here may lie below the floor: none starts on those. */
+ * Beside a gap items may lie below the floor, and others on those: anything
+ * above the floor is possible then. */
 static int64_t next_floor(const Skyline *sky, uint32_t section) {
     const Strip *strip = sky->strip;
     int64_t next = INT64_MAX / 2;
@@ -220,9 +221,10 @@ static int64_t next_floor(const Skyline *sky, uint32_t section) {
             uint32_t i = skyline_open(sky, t)[k];
             const Item *item = &strip->item[i];
             int64_t top = sky->low[i] + item->size;
-            if (!item_alive(item, section) && top > sky->floor[section] &&
-                top < next)
-                next = top;
+            if (item_alive(item, section))
+                continue;
+            top = top > sky->floor[section] ? top : sky->floor[section] + 1;
+            next = top < next ? top : next;
         }
     return next;
 }
