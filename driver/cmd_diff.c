@@ -6,9 +6,8 @@
 #include "base/map.h"
 #include "driver/commands.h"
 #include "driver/diff.h"
-#include "driver/images.h"
+#include "driver/explore.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,42 +22,30 @@ typedef struct LayerTimes {
     uint32_t at;
 } LayerTimes;
 
+/* A network on a machine; `sim` and `listing` where it fits. */
 typedef struct Costs {
-    bool fits;
-    const char *reason; /* where it does not */
-    const Pipeline *pipeline;
+    Point point;
     const SimResult *sim;
-    uint64_t cycles;
-    double ms;
+    const Listing *listing;
 } Costs;
 
-static const char *first_error(const Diag *diag) {
-    for (uint32_t i = 0; i < diag_count(diag); i++)
-        if (diag_at(diag, i)->kind == DIAG_ERROR)
-            return diag_at(diag, i)->text;
-    return "";
+static bool fits(const Costs *c) {
+    return c->point.status == POINT_FITS;
 }
 
 static Costs costs_of(Arena *arena, const Options *options, const char *target,
                       const char *file) {
-    Options o = *options;
-    o.target = target;
-    o.file = file;
-    Diag *diag = diag_new(arena);
-    Pipeline *p = ARENA_ARRAY(arena, Pipeline, 1);
-    SimOptions memory_only = {.seed = o.seed, .memory_only = true};
-    Costs c = {.pipeline = p};
-    if (pipeline_run(arena, diag, &o, STAGE_CODEGEN, p) == EXIT_FINE)
-        c.sim = sim_run(arena, diag, p->listing, 0, NULL, &memory_only);
-    c.fits = c.sim && !c.sim->n_violations;
-    if (!c.fits) {
-        c.reason = c.sim ? c.sim->violation[0].text : first_error(diag);
-        return c;
-    }
-    ImageTimes times = image_times(p, c.sim);
-    c.cycles = times.steady + c.sim->host_cycles / times.n;
-    c.ms = (double)c.cycles / p->spec->clock * 1e3;
+    Costs c = {.point = {.network = file, .target = target, .reason = ""}};
+    c.sim = point_run(arena, options, NULL, &c.point, &c.listing);
     return c;
+}
+
+/* Why it does not fit, or cannot be tried. */
+static const char *reason_of(Arena *arena, const Point *p) {
+    if (p->status != POINT_NO_FIT)
+        return p->reason;
+    return arena_printf(arena, "%s: %s", point_status_name[p->status],
+                        p->reason);
 }
 
 /* ---- layer by layer ---- */
@@ -84,14 +71,13 @@ static void add_time(LayerTable *table, uint32_t side, const char *name,
 }
 
 static void add_side(LayerTable *table, uint32_t side, const Costs *c) {
-    double us = 1e6 / c->pipeline->spec->clock;
+    double us = 1e6 / c->listing->spec->clock;
     for (uint32_t i = 0; i < c->sim->n_events; i++)
         add_time(table, side, c->sim->event[i].name,
                  (double)c->sim->event[i].cycles * us);
     for (uint32_t i = 0; i < c->sim->n_calls; i++) {
         const SimHostCall *call = &c->sim->call[i];
-        add_time(table, side,
-                 c->pipeline->listing->image.host[call->layer].name,
+        add_time(table, side, c->listing->image.host[call->layer].name,
                  (double)call->cycles * us);
     }
 }
@@ -130,15 +116,14 @@ static void figures_of(const Costs cost[SIDES], Figure out[FIGURES]) {
         "ms",           "cycles",       "AM peak bytes", "DDR bytes",
         "weight bytes", "instructions", "host cycles"};
     for (int side = 0; side < SIDES; side++) {
-        const SimResult *s = cost[side].sim;
-        const double value[FIGURES] = {
-            cost[side].ms,
-            (double)cost[side].cycles,
-            (double)s->am_peak,
-            (double)(s->backing_read + s->backing_written),
-            (double)s->weights_read,
-            (double)s->instructions,
-            (double)s->host_cycles};
+        const Point *p = &cost[side].point;
+        const double value[FIGURES] = {p->ms,
+                                       (double)p->cycles,
+                                       (double)p->am_peak,
+                                       (double)p->ddr,
+                                       (double)p->weights,
+                                       (double)p->instructions,
+                                       (double)cost[side].sim->host_cycles};
         for (int i = 0; i < FIGURES; i++) {
             out[i].name = name[i];
             out[i].value[side] = value[i];
@@ -184,9 +169,10 @@ static void print_network(Arena *arena, const Options *o, const char *file,
                           const Costs cost[SIDES]) {
     say("\n%s\n", file);
     for (int side = 0; side < SIDES; side++)
-        if (!cost[side].fits)
-            say("  %s: %s\n", o->files[side], cost[side].reason);
-    if (!cost[0].fits || !cost[1].fits)
+        if (!fits(&cost[side]))
+            say("  %s: %s\n", o->files[side],
+                reason_of(arena, &cost[side].point));
+    if (!fits(&cost[0]) || !fits(&cost[1]))
         return;
     print_costs(arena, cost);
     LayerTable table = layer_table(arena, cost);
@@ -214,10 +200,11 @@ static cJSON *network_json(Arena *arena, const char *file,
     cJSON_AddStringToObject(json, "network", file);
     cJSON *reasons = cJSON_AddArrayToObject(json, "reasons");
     for (int side = 0; side < SIDES; side++)
-        cJSON_AddItemToArray(
-            reasons, cost[side].fits ? cJSON_CreateNull()
-                                     : cJSON_CreateString(cost[side].reason));
-    if (!cost[0].fits || !cost[1].fits)
+        cJSON_AddItemToArray(reasons, fits(&cost[side])
+                                          ? cJSON_CreateNull()
+                                          : cJSON_CreateString(reason_of(
+                                                arena, &cost[side].point)));
+    if (!fits(&cost[0]) || !fits(&cost[1]))
         return json;
     Figure figure[FIGURES];
     figures_of(cost, figure);
@@ -281,12 +268,12 @@ ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
     if (!o->json)
         print_keys(o, n_keys, key);
     cJSON *networks = cJSON_CreateArray();
-    bool fits = true;
+    bool all_fit = true;
     for (uint32_t i = SIDES; i < o->n_files; i++) {
         Costs cost[SIDES];
         for (int side = 0; side < SIDES; side++) {
             cost[side] = costs_of(arena, o, o->files[side], o->files[i]);
-            fits &= cost[side].fits;
+            all_fit &= fits(&cost[side]);
         }
         if (o->json)
             cJSON_AddItemToArray(networks,
@@ -296,7 +283,7 @@ ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
     }
     if (!o->json) {
         cJSON_Delete(networks);
-        return fits ? EXIT_FINE : EXIT_NO_FIT;
+        return all_fit ? EXIT_FINE : EXIT_NO_FIT;
     }
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "a", o->files[0]);
@@ -304,5 +291,5 @@ ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
     cJSON_AddItemToObject(json, "keys", keys_json(n_keys, key));
     cJSON_AddItemToObject(json, "networks", networks);
     print_json(arena, json);
-    return fits ? EXIT_FINE : EXIT_NO_FIT;
+    return all_fit ? EXIT_FINE : EXIT_NO_FIT;
 }
