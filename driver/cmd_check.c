@@ -1,5 +1,6 @@
 /* cmd_check.c - is a hwspec right, and what machine does it describe. */
 #include "driver/commands.h"
+#include "driver/makes.h"
 
 #include "base/text.h"
 #include "filegen/filegen.h"
@@ -119,11 +120,15 @@ static void print_excused(Arena *arena, const HwSpec *spec) {
 
 /* What compile makes of networks for the machine; NULL: nothing. */
 static const char *made_by_compile(const HwSpec *spec) {
-    if (lanes_has(spec))
+    switch (machine_makes(spec)) {
+    case MAKES_LISTING:
+        return spec->insns->n ? "listing" : NULL;
+    case MAKES_FILE:
+        return filegen_can(spec) ? "file" : NULL;
+    case MAKES_DESCRIPTION:
         return "description";
-    if (spec->insns->n)
-        return "listing";
-    return filegen_can(spec) ? "file" : NULL;
+    }
+    return NULL;
 }
 
 static cJSON *machine_json(const HwSpec *spec) {

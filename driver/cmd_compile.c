@@ -4,6 +4,7 @@
 #include "driver/hostcode.h"
 #include "driver/images.h"
 #include "driver/lanes_program.h"
+#include "driver/makes.h"
 
 #include "passes/pass.h"
 
@@ -319,9 +320,10 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         passes_print(stdout);
         return EXIT_FINE;
     }
-    if (makes_lanes(arena, options))
+    Makes makes = options_make(arena, options);
+    if (makes == MAKES_DESCRIPTION)
         return compile_lanes(arena, diag, options);
-    if (makes_file(arena, options))
+    if (makes == MAKES_FILE)
         return compile_file(arena, diag, options);
     if (!usage_is_right(diag, options))
         return EXIT_BAD_USAGE;

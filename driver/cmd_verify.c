@@ -6,6 +6,7 @@
 #include "driver/file_program.h"
 #include "driver/hostcode.h"
 #include "driver/images.h"
+#include "driver/makes.h"
 #include "driver/room.h"
 #include "driver/rounding.h"
 
@@ -241,7 +242,7 @@ bool verify_pipeline(Arena *arena, Diag *diag, const Options *options,
 }
 
 ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
-    if (makes_file(arena, options))
+    if (options_make(arena, options) == MAKES_FILE)
         return verify_file(arena, diag, options);
     Pipeline p;
     ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);

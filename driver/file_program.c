@@ -10,14 +10,6 @@
 
 #include <string.h>
 
-bool makes_file(Arena *arena, const Options *options) {
-    if (!options->target)
-        return false;
-    const HwSpec *spec = hwspec_load(arena, diag_new(arena), options->target,
-                                     options->n_settings, options->settings);
-    return spec && program_has(spec) && !spec->insns->n;
-}
-
 /* A network as a file. */
 typedef struct Made {
     Pipeline p;

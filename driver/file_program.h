@@ -4,8 +4,6 @@
 
 #include "driver/options.h"
 
-/* Does the machine have a container, and no listing? */
-bool makes_file(Arena *arena, const Options *options);
 /* compile: writes NET.CONTAINER. */
 ExitCode compile_file(Arena *arena, Diag *diag, const Options *options);
 /* verify: the file in the simulator, node by node, against the network by the

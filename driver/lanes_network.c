@@ -4,7 +4,6 @@
 
 #include "base/npy.h"
 #include "driver/commands.h"
-#include "lanes/lanes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -179,19 +178,15 @@ ExitCode compile_lanes_network(Arena *arena, Diag *diag, const Options *options,
     Made made = {0};
     if (!lower(arena, diag, options, spec, &made))
         return EXIT_BAD_INPUT;
-    const char *dir = options->out ? options->out : ".";
-    bool as_c = options->emit && !strcmp(options->emit, "c");
-    const char *text =
-        as_c ? lanes_c(arena, made.m, made.net) : lanes_yaml(arena, made.net);
-    const char *path =
-        arena_printf(arena, "%s/%s.%s", dir, file_stem(arena, options->file),
-                     as_c ? "c" : "yaml");
-    bool ok = compare(arena, diag, options, &made) &&
-              file_make_dir(arena, diag, dir) &&
-              file_write(arena, diag, path, text, strlen(text)) &&
-              write_weights(arena, diag, made.net, dir) &&
-              write_input(arena, diag, &made, dir);
+    LaneFile file = lane_file(arena, options, made.m, made.net,
+                              file_stem(arena, options->file));
+    bool ok =
+        compare(arena, diag, options, &made) &&
+        file_make_dir(arena, diag, file.dir) &&
+        file_write(arena, diag, file.path, file.text, strlen(file.text)) &&
+        write_weights(arena, diag, made.net, file.dir) &&
+        write_input(arena, diag, &made, file.dir);
     if (ok)
-        print_made(arena, &made, path);
+        print_made(arena, &made, file.path);
     return ok ? EXIT_FINE : EXIT_BAD_INPUT;
 }

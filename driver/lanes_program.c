@@ -6,17 +6,8 @@
 #include "base/rng.h"
 #include "driver/commands.h"
 #include "frontends/frontend.h"
-#include "lanes/lanes.h"
 
 #include <string.h>
-
-bool makes_lanes(Arena *arena, const Options *options) {
-    if (!options->target)
-        return false;
-    const HwSpec *spec = hwspec_load(arena, diag_new(arena), options->target,
-                                     options->n_settings, options->settings);
-    return spec && lanes_has(spec);
-}
 
 /* The input's codes; its shape is the network's. */
 static const int8_t *read_input(Arena *arena, Diag *diag, const char *path,
@@ -90,6 +81,14 @@ static bool load(Arena *arena, Diag *diag, const Options *options,
 
 /* ---- simulate ---- */
 
+/* Bytes of the fullest instance. */
+static uint32_t high_water(const LaneMachine *m, const LaneRun *run) {
+    uint32_t high = 0;
+    for (uint32_t b = 0; b < m->lanes / m->bank; b++)
+        high = run->high[b] > high ? run->high[b] : high;
+    return high;
+}
+
 static void print_layers(Arena *arena, const Loaded *of, const LaneRun *run) {
     for (uint32_t i = 0; i < of->net->n; i++) {
         const LaneLayer *l = &of->net->layer[i];
@@ -99,10 +98,7 @@ static void print_layers(Arena *arena, const Loaded *of, const LaneRun *run) {
             l->out_c, l->out[0], l->out[1], run->crc[i], (long long)cycles,
             l->column, l->column + l->columns);
     }
-    uint32_t high = 0;
-    for (uint32_t b = 0; b < of->machine->lanes / of->machine->bank; b++)
-        high = run->high[b] > high ? run->high[b] : high;
-    say("memory  %u of %u bytes of an instance\n", high,
+    say("memory  %u of %u bytes of an instance\n", high_water(of->machine, run),
         of->machine->bank_bytes);
     for (uint32_t i = 0; i < run->fault.n; i++)
         say("fault   %s\n", run->fault.at[i]);
@@ -114,7 +110,7 @@ static void print_layers(Arena *arena, const Loaded *of, const LaneRun *run) {
 static void print_object(Arena *arena, const Loaded *of, const LaneRun *run) {
     cJSON *json = cJSON_CreateObject();
     cJSON *layers = cJSON_AddArrayToObject(json, "layers");
-    uint32_t n, high = 0;
+    uint32_t n;
     const LaneWord *word = lanes_registers(arena, of->machine, of->net, &n);
     cJSON_AddBoolToObject(json, "ok", run->n_faults == 0);
     for (uint32_t i = 0; i < of->net->n; i++) {
@@ -140,9 +136,7 @@ static void print_object(Arena *arena, const Loaded *of, const LaneRun *run) {
     cJSON *faults = cJSON_AddArrayToObject(json, "faults");
     for (uint32_t i = 0; i < run->fault.n; i++)
         cJSON_AddItemToArray(faults, cJSON_CreateString(run->fault.at[i]));
-    for (uint32_t b = 0; b < of->machine->lanes / of->machine->bank; b++)
-        high = run->high[b] > high ? run->high[b] : high;
-    cJSON_AddNumberToObject(json, "high", high);
+    cJSON_AddNumberToObject(json, "high", high_water(of->machine, run));
     cJSON_AddNumberToObject(json, "cycles",
                             (double)lanes_cycles(arena, of->machine, of->net));
     print_json(arena, json);
@@ -183,13 +177,26 @@ ExitCode simulate_lanes(Arena *arena, Diag *diag, const Options *options,
 
 /* ---- compile ---- */
 
+static bool emits_c(const Options *options) {
+    return options->emit && !strcmp(options->emit, "c");
+}
+
+LaneFile lane_file(Arena *arena, const Options *options, const LaneMachine *m,
+                   const LaneNet *net, const char *name) {
+    bool as_c = emits_c(options);
+    const char *dir = options->out ? options->out : ".";
+    return (LaneFile){
+        .dir = dir,
+        .path = arena_printf(arena, "%s/%s.%s", dir, name, as_c ? "c" : "yaml"),
+        .text = as_c ? lanes_c(arena, m, net) : lanes_yaml(arena, net)};
+}
+
 /* Writes the description with our offsets, proved by a run. */
 ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
     Loaded of;
     const HwSpec *spec = hwspec_load(arena, diag, options->target,
                                      options->n_settings, options->settings);
-    bool as_c = options->emit && !strcmp(options->emit, "c");
-    if (options->emit && !as_c && strcmp(options->emit, "yaml")) {
+    if (options->emit && !emits_c(options) && strcmp(options->emit, "yaml")) {
         diag_error(diag, (Loc){0},
                    "--emit %s is not known here, only yaml and c",
                    options->emit);
@@ -205,22 +212,19 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
         !lanes_columns(arena, diag, of.machine, of.net))
         return EXIT_NO_FIT;
     const LaneRun *run = lanes_run(arena, of.machine, of.net, of.input);
-    const char *dir = options->out ? options->out : ".";
-    const char *path =
-        arena_printf(arena, "%s/%s-placed.%s", dir,
-                     file_stem(arena, options->file), as_c ? "c" : "yaml");
-    const char *text =
-        as_c ? lanes_c(arena, of.machine, of.net) : lanes_yaml(arena, of.net);
+    LaneFile file = lane_file(
+        arena, options, of.machine, of.net,
+        arena_printf(arena, "%s-placed", file_stem(arena, options->file)));
     for (uint32_t i = 0; i < run->fault.n; i++)
         diag_error(diag, (Loc){0}, "%s", run->fault.at[i]);
-    if (run->n_faults || !file_make_dir(arena, diag, dir) ||
-        !file_write(arena, diag, path, text, strlen(text)))
+    if (run->n_faults || !file_make_dir(arena, diag, file.dir) ||
+        !file_write(arena, diag, file.path, file.text, strlen(file.text)))
         return EXIT_BAD_INPUT;
     say("memory  %llu of %u bytes of an instance, %llu as given\n",
         (unsigned long long)lanes_height(of.machine, of.net),
         of.machine->bank_bytes, (unsigned long long)given);
     say("cycles  %llu\n",
         (unsigned long long)lanes_cycles(arena, of.machine, of.net));
-    say("wrote   %s: %u layers\n", path, of.net->n);
+    say("wrote   %s: %u layers\n", file.path, of.net->n);
     return EXIT_FINE;
 }

@@ -4,9 +4,8 @@
 
 #include "driver/options.h"
 #include "hwspec/hwspec.h"
+#include "lanes/lanes.h"
 
-/* Has the machine that is asked for a section `lanes`? */
-bool makes_lanes(Arena *arena, const Options *options);
 /* simulate: a description through the data memories. */
 ExitCode simulate_lanes(Arena *arena, Diag *diag, const Options *options,
                         const HwSpec *spec);
@@ -15,5 +14,12 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options);
 /* The same of a network on codes. */
 ExitCode compile_lanes_network(Arena *arena, Diag *diag, const Options *options,
                                const HwSpec *spec);
+/* The net as a file of the kind that --emit asks for: its text, and its path,
+ * which is NAME and a suffix in the folder of --out. */
+typedef struct LaneFile {
+    const char *dir, *path, *text;
+} LaneFile;
+LaneFile lane_file(Arena *arena, const Options *options, const LaneMachine *m,
+                   const LaneNet *net, const char *name);
 
 #endif

@@ -1,0 +1,20 @@
+/* makes.c - which of the three ways a machine's networks go. */
+#include "driver/makes.h"
+
+#include "hwspec/insn.h"
+#include "hwspec/program.h"
+#include "lanes/lanes.h"
+
+Makes machine_makes(const HwSpec *spec) {
+    if (lanes_has(spec))
+        return MAKES_DESCRIPTION;
+    return program_has(spec) && !spec->insns->n ? MAKES_FILE : MAKES_LISTING;
+}
+
+Makes options_make(Arena *arena, const Options *options) {
+    if (!options->target)
+        return MAKES_LISTING;
+    const HwSpec *spec = hwspec_load(arena, diag_new(arena), options->target,
+                                     options->n_settings, options->settings);
+    return spec ? machine_makes(spec) : MAKES_LISTING;
+}
