@@ -331,6 +331,26 @@ static void fill_gather(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_PINGPONG, 1);
 }
 
+static void fill_softmax(const Emitter *e, HwFields *f, const Action *action,
+                         const Node *node) {
+    uint32_t groups = node->attr.axis.groups;
+    (void)e;
+    (void)action;
+    set(f, HW_F_GROUPS, groups ? groups : 1);
+    set(f, HW_F_PINGPONG, 1);
+}
+
+/* Where each channel is normalised by itself, as many groups as channels. */
+static void fill_norm(const Emitter *e, HwFields *f, const Action *action,
+                      const Node *node) {
+    uint32_t groups = node->attr.norm.groups;
+    (void)action;
+    if (node->attr.norm.axis == 2)
+        groups = plan_volume(e->graph, node->in[0]).c;
+    set(f, HW_F_GROUPS, groups ? groups : 1);
+    set(f, HW_F_PINGPONG, 1);
+}
+
 /* An inner product is a convolution whose kernel is the whole input. */
 static void fill_fc(const Emitter *e, HwFields *f, const Action *action,
                     const Node *node) {
@@ -354,7 +374,6 @@ typedef void Fill(const Emitter *e, HwFields *f, const Action *action,
 #define fill_concat NULL
 #define fill_slice NULL
 #define fill_lrn NULL
-#define fill_softmax NULL
 #define fill_pad NULL
 #define fill_reshape NULL
 #define fill_constant NULL
@@ -362,7 +381,6 @@ typedef void Fill(const Emitter *e, HwFields *f, const Action *action,
 #define fill_matmul NULL
 #define fill_transpose NULL
 #define fill_reduce NULL
-#define fill_norm NULL
 #define fill_identity NULL
 
 static Fill *const fill[OP_COUNT] = {

@@ -35,6 +35,13 @@ static void add_constants(Builder *b, const Node *node, const char *layer) {
                      *graph_const(b->graph, node->constant[role])};
         vec_push(b->arena, &b->blob, blob);
     }
+    if (node->op == OP_NORM) {
+        Blob eps = {layer, "eps",
+                    (Const){.shape = {1, {1}},
+                            .kind = CONST_F64,
+                            .data = &node->attr.norm.eps}};
+        vec_push(b->arena, &b->blob, eps);
+    }
     if (quant_is_at(b->graph, node)) {
         LayerQuant quant = {layer, quant_layer(b->arena, b->graph, node)};
         vec_push(b->arena, &b->quant, quant);

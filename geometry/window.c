@@ -130,13 +130,11 @@ Rows axis_needed(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
         span = (Span){at / f, (at + n + f - 1) / f - at / f};
         break;
     }
-    case OP_ELTWISE:
-    case OP_SCALE:
-    case OP_ACT:
     case OP_CONCAT:
         break;
     default:
-        span = (Span){0, size};
+        if (!node_goes_by_pixel(node))
+            span = (Span){0, size};
     }
     if (span.at >= size)
         return (Rows){0};
@@ -195,8 +193,7 @@ uint32_t tile_extent(const Graph *g, const Node *node, uint32_t axis,
     else if (node->op == OP_UPSAMPLE)
         span.n =
             (n + node->attr.up.factor[axis] - 1) / node->attr.up.factor[axis];
-    else if (!(node->op == OP_ELTWISE || node->op == OP_SCALE ||
-               node->op == OP_ACT))
+    else if (!node_goes_by_pixel(node))
         span.n = size;
     return span.n < size ? (uint32_t)span.n : size;
 }

@@ -12,6 +12,7 @@
 
 typedef enum AttrType {
     TYPE_U32,
+    TYPE_MORE,
     TYPE_BOOL,
     TYPE_F64,
     TYPE_WORD,
@@ -68,6 +69,7 @@ static double value_at(const Node *node, const AttrRow *row, uint32_t i) {
     const void *field = (const char *)node + row->offset;
     switch (row->type) {
     case TYPE_U32:
+    case TYPE_MORE:
         return ((const uint32_t *)field)[i];
     case TYPE_BOOL:
         return ((const bool *)field)[i];
@@ -113,14 +115,20 @@ static AttrPair pair_of(Arena *arena, const Node *node, const AttrRow *row) {
     return pair;
 }
 
+/* What is as usual goes without saying. */
+static bool is_said(const Node *node, const AttrRow *row) {
+    return row->type == TYPE_COEFF  ? node->attr.elt.coeff != NULL
+           : row->type == TYPE_MORE ? value_at(node, row, 0) > 0
+                                    : true;
+}
+
 uint32_t graph_attr_pairs(Arena *arena, const Graph *g, NodeId id,
                           const AttrPair **out) {
     const Node *node = graph_node(g, id);
     AttrPair *pairs = ARENA_ARRAY(arena, AttrPair, N_ROWS);
     uint32_t n = 0;
     for (uint32_t i = 0; i < N_ROWS; i++)
-        if (has_row(node, &rows[i]) &&
-            (rows[i].type != TYPE_COEFF || node->attr.elt.coeff))
+        if (has_row(node, &rows[i]) && is_said(node, &rows[i]))
             pairs[n++] = pair_of(arena, node, &rows[i]);
     *out = pairs;
     return n;
@@ -153,7 +161,7 @@ static const char *set_value(Node *node, const AttrRow *row, uint32_t i,
     if (!is_u32(value) || (row->type == TYPE_BOOL && value > 1))
         return row->type == TYPE_BOOL ? "must be 0 or 1"
                                       : "must be a whole number from 0 up";
-    if (row->type == TYPE_U32)
+    if (row->type == TYPE_U32 || row->type == TYPE_MORE)
         ((uint32_t *)field)[i] = (uint32_t)value;
     else if (row->type == TYPE_BOOL)
         ((bool *)field)[i] = value > 0;

@@ -36,6 +36,18 @@ Split eval_split(const Shape *shape, uint32_t axis) {
     return split;
 }
 
+Split eval_lines(const Shape *shape, uint32_t axis, uint32_t axes,
+                 uint32_t groups) {
+    Split split = eval_split(shape, axis);
+    for (uint32_t i = axis + 1; i < (axes ? axis + axes : shape->rank); i++) {
+        split.axis *= shape->dim[i];
+        split.inner /= shape->dim[i];
+    }
+    split.outer *= groups ? groups : 1;
+    split.axis /= groups ? groups : 1;
+    return split;
+}
+
 const float *eval_const(const Eval *e, ConstRole role) {
     ConstId id = e->node->constant[role];
     if (id.i == NONE)

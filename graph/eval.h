@@ -19,6 +19,10 @@ typedef struct Split {
     size_t outer, axis, inner;
 } Split;
 Split eval_split(const Shape *shape, uint32_t axis);
+/* The same around some axes (0: all from there on), the first of which is in
+ * groups (0: one). */
+Split eval_lines(const Shape *shape, uint32_t axis, uint32_t axes,
+                 uint32_t groups);
 
 typedef void EvalOp(const Eval *e);
 

@@ -150,7 +150,8 @@ static void softmax_line(const float *in, size_t n, size_t step, float *out) {
 }
 
 void eval_softmax(const Eval *e) {
-    Split s = eval_split(e->in_shape, e->node->attr.axis.axis);
+    Split s = eval_lines(e->in_shape, e->node->attr.axis.axis, 1,
+                         e->node->attr.axis.groups);
     for (size_t o = 0; o < s.outer; o++)
         for (size_t i = 0; i < s.inner; i++) {
             size_t at = o * s.axis * s.inner + i;

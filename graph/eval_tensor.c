@@ -219,20 +219,26 @@ void eval_gather(const Eval *e) {
     }
 }
 
+/* Over `n` values that are `step` apart. */
+static void norm_line(const Eval *e, const float *in, size_t n, size_t step,
+                      float *out) {
+    double mean = 0, var = 0;
+    for (size_t i = 0; i < n && !e->node->attr.norm.rms; i++)
+        mean += (double)in[i * step];
+    mean /= (double)n;
+    for (size_t i = 0; i < n; i++)
+        var += ((double)in[i * step] - mean) * ((double)in[i * step] - mean);
+    double by = 1 / sqrt(var / (double)n + e->node->attr.norm.eps);
+    for (size_t i = 0; i < n; i++)
+        out[i * step] = (float)(((double)in[i * step] - mean) * by);
+}
+
 void eval_norm(const Eval *e) {
-    uint32_t axis = e->node->attr.norm.axis;
-    Split s = eval_split(e->in_shape, axis);
-    size_t n = s.axis * s.inner;
-    for (size_t o = 0; o < s.outer; o++) {
-        const float *in = e->in[0] + o * n;
-        double mean = 0, var = 0;
-        for (size_t i = 0; i < n; i++)
-            mean += (double)in[i];
-        mean /= (double)n;
-        for (size_t i = 0; i < n; i++)
-            var += ((double)in[i] - mean) * ((double)in[i] - mean);
-        double by = 1 / sqrt(var / (double)n + e->node->attr.norm.eps);
-        for (size_t i = 0; i < n; i++)
-            e->out[o * n + i] = (float)(((double)in[i] - mean) * by);
-    }
+    Split s = eval_lines(e->in_shape, e->node->attr.norm.axis,
+                         e->node->attr.norm.axes, e->node->attr.norm.groups);
+    for (size_t o = 0; o < s.outer; o++)
+        for (size_t i = 0; i < s.inner; i++) {
+            size_t at = o * s.axis * s.inner + i;
+            norm_line(e, e->in[0] + at, s.axis, s.inner, e->out + at);
+        }
 }

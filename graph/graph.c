@@ -161,6 +161,21 @@ void graph_mark_original(Graph *g) {
         g->tensor.at[i].origin = (TensorId){i};
 }
 
+bool node_goes_by_pixel(const Node *node) {
+    switch (node->op) {
+    case OP_ELTWISE:
+    case OP_SCALE:
+    case OP_ACT:
+        return true;
+    case OP_SOFTMAX:
+        return node->attr.axis.axis == 1;
+    case OP_NORM:
+        return node->attr.norm.axis == 1 && node->attr.norm.axes == 1;
+    default:
+        return false;
+    }
+}
+
 Uses graph_uses(Arena *arena, const Graph *g) {
     uint32_t n = g->tensor.n;
     Uses uses = {.start = ARENA_ARRAY(arena, uint32_t, (size_t)n + 2)};

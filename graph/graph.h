@@ -137,7 +137,9 @@ typedef struct Attrs {
         } bn;
         EltAttr elt;
         struct {
-            uint32_t axis; /* CONCAT, SOFTMAX */
+            uint32_t axis;   /* CONCAT, SOFTMAX */
+            uint32_t groups; /* SOFTMAX: parts of the axis, each by itself;
+                              * 0: 1 */
         } axis;
         struct {
             ReduceKind kind;
@@ -147,7 +149,10 @@ typedef struct Attrs {
             uint32_t axis, n, taps; /* GATHER */
         } gather;
         struct {
-            uint32_t axis; /* NORM: the first that it is over */
+            uint32_t axis;   /* NORM: the first that it is over */
+            uint32_t axes;   /* how many; 0: up to the last */
+            uint32_t groups; /* parts of the first, each by itself; 0: 1 */
+            uint32_t rms;    /* 1: no mean is taken away */
             double eps;
         } norm;
         struct {
@@ -229,8 +234,9 @@ typedef struct Graph {
     VEC(Node) node;
     VEC(Tensor) tensor;
     VEC(Const) constant;
-    VEC(TensorId) output;           /* network outputs, in order */
-    VEC(const char *) glossary;     /* sentences: what names mean that no file
+    VEC(TensorId) output; /* network outputs, in order */
+    VEC(const char *)
+    glossary;                       /* sentences: what names mean that no file
                                      * has, but passes made */
     Map *node_names, *tensor_names; /* taken names; see graph_add */
 } Graph;
@@ -291,6 +297,10 @@ uint32_t pool_out_size(const PoolAttr *pool, uint32_t axis, uint32_t in);
 uint64_t graph_products(const Graph *g, const Node *node);
 
 /* ---- structure: graph.c, verify.c ---- */
+
+/* Whether a pixel of the node's result is made of the same pixel of its
+ * operands, be it of all channels. */
+bool node_goes_by_pixel(const Node *node);
 
 /* Puts nodes into topological order, keeping the present order where it can
  * (a stable sort: always the earliest node that is ready). A cycle is an error

@@ -82,6 +82,13 @@ static bool need_axis(const Infer *x, uint32_t axis) {
                       text(x, &x->in));
 }
 
+bool shape_need_groups(const Infer *x, uint32_t axis, uint32_t groups) {
+    if (!groups || x->in.dim[axis] % groups == 0)
+        return true;
+    return shape_fail(x, "axis %u of its input %s is not %u groups", axis,
+                      text(x, &x->in), groups);
+}
+
 /* ---- convolutions ---- */
 
 static bool conv_attributes(const Infer *x, uint32_t in_c) {
@@ -235,7 +242,10 @@ static bool infer_lrn(const Infer *x) {
 }
 
 static bool infer_softmax(const Infer *x) {
-    return need_axis(x, x->node->attr.axis.axis) && infer_same(x);
+    return need_axis(x, x->node->attr.axis.axis) &&
+           shape_need_groups(x, x->node->attr.axis.axis,
+                             x->node->attr.axis.groups) &&
+           infer_same(x);
 }
 
 /* ---- operators of several inputs ---- */

@@ -13,6 +13,8 @@ typedef struct Infer {
     Shape *out;
 } Infer;
 /* An error at the layer's place; false, to be returned. */
+/* The axis, which there is, divides into so many groups; 0: not asked for. */
+bool shape_need_groups(const Infer *x, uint32_t axis, uint32_t groups);
 bool shape_fail(const Infer *x, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The shape of every tensor and constant must pass here. */

@@ -113,11 +113,15 @@ bool infer_gather(const Infer *x) {
 }
 
 bool infer_norm(const Infer *x) {
+    uint32_t axis = x->node->attr.norm.axis, axes = x->node->attr.norm.axes;
     double eps = x->node->attr.norm.eps;
     *x->out = x->in;
-    if (x->node->attr.norm.axis >= x->in.rank)
+    if (axis >= x->in.rank || axes > x->in.rank - axis)
         return shape_fail(x, "axis %u is outside its input %s",
-                          x->node->attr.norm.axis, text(x, &x->in));
-    return (eps >= 0 && eps < 1e30) ||
-           shape_fail(x, "epsilon %g is not a number from 0 up", eps);
+                          axis + (axes ? axes - 1 : 0), text(x, &x->in));
+    if (x->node->attr.norm.rms > 1)
+        return shape_fail(x, "rms is %u, not 0 or 1", x->node->attr.norm.rms);
+    return shape_need_groups(x, axis, x->node->attr.norm.groups) &&
+           ((eps >= 0 && eps < 1e30) ||
+            shape_fail(x, "epsilon %g is not a number from 0 up", eps));
 }

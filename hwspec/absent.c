@@ -6,95 +6,99 @@
  */
 #include "hwspec/insn.h"
 
-#define BIT(op) (UINT64_C(1) << HW_OP_##op)
 enum { UNSET = -1 }; /* no neutral value is so */
 
 bool insn_is_binary(HwOp op) {
-    return op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX ||
-           insn_by_channel(op);
+    return hw_op_traits[op] & HW_TWO;
 }
 
 bool insn_by_channel(HwOp op) {
-    return op == HW_OP_ADD_CHANNELS || op == HW_OP_MUL_CHANNELS;
+    return hw_op_traits[op] & HW_BY_CHANNEL;
 }
 
+#define BIT HW_BIT
 #define FUSED (BIT(CONV_POOL_MAX) | BIT(CONV_POOL_AVG))
 #define CONVS                                                                  \
     (BIT(CONV) | BIT(CONV_GROUPED) | BIT(CONV_DEPTHWISE) | BIT(DECONV) | FUSED)
 #define POOLS (BIT(POOL_MAX) | BIT(POOL_AVG))
-#define PAIRS                                                                  \
-    (BIT(ADD) | BIT(MUL) | BIT(MAX) | BIT(ADD_CHANNELS) | BIT(MUL_CHANNELS))
-#define MOVES (BIT(LOAD) | BIT(STORE))
-#define NOTES (BIT(HOST) | BIT(LAYER) | BIT(CONCAT) | BIT(LOAD_WEIGHTS))
-#define RUNS (~(MOVES | NOTES))
 #define WEIGHTED (CONVS | BIT(FC))
-#define ACTS (WEIGHTED | PAIRS | BIT(SCALE) | BIT(ACT))
+
+/* Of engines' own work. */
+enum { RUNS = 1 << 30 };
 
 typedef struct Has {
     HwField field;
-    uint64_t ops;  /* that have it */
-    int64_t value; /* neutral: what the token of others says; or UNSET */
+    HwOps ops;       /* that have it... */
+    uint32_t traits; /* ... as have those with one of these traits */
+    int64_t value;   /* neutral: what the token of others says; or UNSET */
 } Has;
 
 static const Has has[] = {
-    {HW_F_KERNEL_W, WEIGHTED | POOLS, 1},
-    {HW_F_KERNEL_H, WEIGHTED | POOLS, 1},
-    {HW_F_STRIDE_W, CONVS | POOLS, 1},
-    {HW_F_STRIDE_H, CONVS | POOLS, 1},
-    {HW_F_PAD_W, CONVS | POOLS, 0},
-    {HW_F_PAD_H, CONVS | POOLS, 0},
-    {HW_F_DILATION_W, CONVS, 1},
-    {HW_F_DILATION_H, CONVS, 1},
-    {HW_F_GROUPS, CONVS, 1},
-    {HW_F_POOL_KERNEL_W, FUSED, 1},
-    {HW_F_POOL_KERNEL_H, FUSED, 1},
-    {HW_F_POOL_STRIDE_W, FUSED, 1},
-    {HW_F_POOL_STRIDE_H, FUSED, 1},
-    {HW_F_POOL_PAD_W, FUSED, 0},
-    {HW_F_POOL_PAD_H, FUSED, 0},
-    {HW_F_POOL_GLOBAL, POOLS | FUSED, 0},
-    {HW_F_FACTOR_W, BIT(UPSAMPLE), 1},
-    {HW_F_FACTOR_H, BIT(UPSAMPLE), 1},
-    {HW_F_BIAS, WEIGHTED | BIT(SCALE), 0},
-    {HW_F_ACT, ACTS, 0},
-    {HW_F_RELU, ACTS, 0},
-    {HW_F_PRELU, ACTS, 0},
-    {HW_F_CONV_NAME, FUSED, UNSET},
-    {HW_F_MID_W, FUSED, UNSET},
-    {HW_F_MID_H, FUSED, UNSET},
-    {HW_F_MID_C, FUSED, UNSET},
-    {HW_F_ADD, PAIRS | BIT(SCALE), UNSET},
-    {HW_F_SCALE, PAIRS | BIT(SCALE), UNSET},
-    {HW_F_PARALLEL_READ, PAIRS, UNSET},
-    {HW_F_METHOD, BIT(UPSAMPLE), UNSET},
-    {HW_F_ROW_FIRST, MOVES, UNSET},
-    {HW_F_ROW_LAST, MOVES, UNSET},
-    {HW_F_COL_FIRST, MOVES, UNSET},
-    {HW_F_COL_LAST, MOVES, UNSET},
-    {HW_F_TILE_ON, RUNS, UNSET},
-    {HW_F_PINGPONG, RUNS, UNSET},
-    {HW_F_HALFRATE, WEIGHTED, UNSET},
-    {HW_F_WEIGHTS_LAST, BIT(LOAD_WEIGHTS), UNSET},
-    {HW_F_WEIGHTS_TAPS, WEIGHTED | BIT(LOAD_WEIGHTS), UNSET},
-    {HW_F_WEIGHTS_ADDR, WEIGHTED | BIT(LOAD_WEIGHTS), UNSET},
-    {HW_F_WEIGHTS_FIRST, WEIGHTED | BIT(LOAD_WEIGHTS), UNSET},
-    {HW_F_BLOCK, RUNS | MOVES, UNSET},
-    {HW_F_WAIT_LOAD, RUNS, UNSET},
-    {HW_F_WAIT_STORE, RUNS, UNSET},
-    {HW_F_WAIT_CONV, RUNS, UNSET},
-    {HW_F_WAIT_POOL, RUNS, UNSET},
-    {HW_F_WAIT_ELTWISE, RUNS, UNSET},
-    {HW_F_WAIT_UPSAMPLE, RUNS, UNSET},
-    {HW_F_BYTES, BIT(CONCAT), UNSET},
-    {HW_F_END, BIT(CONCAT), UNSET},
-    {HW_F_END_BUFFER, BIT(CONCAT), UNSET},
-    {HW_F_END_OFFSET, BIT(CONCAT), UNSET},
-    {HW_F_HOST_KIND, BIT(HOST) | BIT(LAYER), UNSET},
+    {HW_F_KERNEL_W, WEIGHTED | POOLS, 0, 1},
+    {HW_F_KERNEL_H, WEIGHTED | POOLS, 0, 1},
+    {HW_F_STRIDE_W, CONVS | POOLS, 0, 1},
+    {HW_F_STRIDE_H, CONVS | POOLS, 0, 1},
+    {HW_F_PAD_W, CONVS | POOLS, 0, 0},
+    {HW_F_PAD_H, CONVS | POOLS, 0, 0},
+    {HW_F_DILATION_W, CONVS, 0, 1},
+    {HW_F_DILATION_H, CONVS, 0, 1},
+    {HW_F_GROUPS, CONVS, HW_GROUPED, 1},
+    {HW_F_POOL_KERNEL_W, FUSED, 0, 1},
+    {HW_F_POOL_KERNEL_H, FUSED, 0, 1},
+    {HW_F_POOL_STRIDE_W, FUSED, 0, 1},
+    {HW_F_POOL_STRIDE_H, FUSED, 0, 1},
+    {HW_F_POOL_PAD_W, FUSED, 0, 0},
+    {HW_F_POOL_PAD_H, FUSED, 0, 0},
+    {HW_F_POOL_GLOBAL, POOLS | FUSED, 0, 0},
+    {HW_F_FACTOR_W, BIT(UPSAMPLE), 0, 1},
+    {HW_F_FACTOR_H, BIT(UPSAMPLE), 0, 1},
+    {HW_F_BIAS, WEIGHTED | BIT(SCALE), 0, 0},
+    {HW_F_ACT, 0, HW_ACTS, 0},
+    {HW_F_RELU, 0, HW_ACTS, 0},
+    {HW_F_PRELU, 0, HW_ACTS, 0},
+    {HW_F_CONV_NAME, FUSED, 0, UNSET},
+    {HW_F_MID_W, FUSED, 0, UNSET},
+    {HW_F_MID_H, FUSED, 0, UNSET},
+    {HW_F_MID_C, FUSED, 0, UNSET},
+    {HW_F_ADD, BIT(SCALE), HW_TWO, UNSET},
+    {HW_F_SCALE, BIT(SCALE), HW_TWO, UNSET},
+    {HW_F_PARALLEL_READ, 0, HW_TWO, UNSET},
+    {HW_F_METHOD, BIT(UPSAMPLE), 0, UNSET},
+    {HW_F_ROW_FIRST, 0, HW_MOVE, UNSET},
+    {HW_F_ROW_LAST, 0, HW_MOVE, UNSET},
+    {HW_F_COL_FIRST, 0, HW_MOVE, UNSET},
+    {HW_F_COL_LAST, 0, HW_MOVE, UNSET},
+    {HW_F_TILE_ON, 0, RUNS, UNSET},
+    {HW_F_PINGPONG, 0, RUNS, UNSET},
+    {HW_F_HALFRATE, WEIGHTED, 0, UNSET},
+    {HW_F_WEIGHTS_LAST, BIT(LOAD_WEIGHTS), 0, UNSET},
+    {HW_F_WEIGHTS_TAPS, WEIGHTED | BIT(LOAD_WEIGHTS), 0, UNSET},
+    {HW_F_WEIGHTS_ADDR, WEIGHTED | BIT(LOAD_WEIGHTS), 0, UNSET},
+    {HW_F_WEIGHTS_FIRST, WEIGHTED | BIT(LOAD_WEIGHTS), 0, UNSET},
+    {HW_F_BLOCK, 0, RUNS | HW_MOVE, UNSET},
+    {HW_F_WAIT_LOAD, 0, RUNS, UNSET},
+    {HW_F_WAIT_STORE, 0, RUNS, UNSET},
+    {HW_F_WAIT_CONV, 0, RUNS, UNSET},
+    {HW_F_WAIT_POOL, 0, RUNS, UNSET},
+    {HW_F_WAIT_ELTWISE, 0, RUNS, UNSET},
+    {HW_F_WAIT_UPSAMPLE, 0, RUNS, UNSET},
+    {HW_F_BYTES, BIT(CONCAT), 0, UNSET},
+    {HW_F_END, BIT(CONCAT), 0, UNSET},
+    {HW_F_END_BUFFER, BIT(CONCAT), 0, UNSET},
+    {HW_F_END_OFFSET, BIT(CONCAT), 0, UNSET},
+    {HW_F_HOST_KIND, BIT(HOST) | BIT(LAYER), 0, UNSET},
 };
+
+static bool has_it(const Has *row, HwOp op) {
+    uint32_t traits = hw_op_traits[op];
+    bool runs = !(traits & (HW_MOVE | HW_NOTE));
+    return row->ops >> op & 1 || (row->traits & traits) ||
+           (runs && row->traits & RUNS);
+}
 
 HwAbsent insn_absent(HwOp op, HwField field, int64_t *value) {
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
-        if (has[i].field == field && !(has[i].ops >> op & 1)) {
+        if (has[i].field == field && !has_it(&has[i], op)) {
             *value = has[i].value;
             return has[i].value == UNSET ? HW_UNSET : HW_NEUTRAL;
         }

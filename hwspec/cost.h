@@ -22,6 +22,11 @@ uint64_t hwspec_conv_steps(const HwSpec *spec, const HwEngine *engine,
                            const Repl *repl, uint32_t channels, uint32_t rows,
                            uint32_t columns);
 
+/* How often an engine goes over an operand of the operation. */
+static inline uint32_t hwspec_passes(const HwEngine *engine, HwOp op) {
+    return engine->passes[op] ? engine->passes[op] : 1;
+}
+
 /* An engine that makes c x h x w results of `inner` steps each. */
 uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
                               uint32_t c, uint32_t h, uint32_t w,

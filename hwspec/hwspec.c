@@ -17,10 +17,24 @@ const char *const hw_operand_name[HW_OPERANDS + 1] = {
     [HW_IN] = "in", [HW_IN2] = "in2", [HW_OUT] = "out"};
 
 const char *const hw_op_name[HW_OP_COUNT + 1] = {
-#define HW_OP(NAME, name, doc) [HW_OP_##NAME] = #name,
+#define HW_OP(NAME, name, traits, doc) [HW_OP_##NAME] = #name,
 #include "hwspec/ops.def"
 #undef HW_OP
 };
+
+const uint32_t hw_op_traits[HW_OP_COUNT] = {
+#define HW_OP(NAME, name, traits, doc) [HW_OP_##NAME] = (traits),
+#include "hwspec/ops.def"
+#undef HW_OP
+};
+
+HwOps hw_ops_with(uint32_t traits) {
+    HwOps ops = 0;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+        if (hw_op_traits[op] & traits)
+            ops |= UINT64_C(1) << op;
+    return ops;
+}
 
 const char *const hw_limit_name[HW_LIMIT_COUNT + 1] = {
 #define HW_LIMIT(NAME, text, doc) [HW_LIMIT_##NAME] = (text),

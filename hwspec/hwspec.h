@@ -12,11 +12,30 @@
 #include "hwspec/layout.h"
 
 typedef enum HwOp {
-#define HW_OP(NAME, name, doc) HW_OP_##NAME,
+#define HW_OP(NAME, name, traits, doc) HW_OP_##NAME,
 #include "hwspec/ops.def"
 #undef HW_OP
     HW_OP_COUNT
 } HwOp;
+/* A set of operations: HW_BIT(CONV) | ... */
+typedef uint64_t HwOps;
+_Static_assert(HW_OP_COUNT <= 64, "a set of operations is 64 bits");
+#define HW_BIT(NAME) (UINT64_C(1) << HW_OP_##NAME)
+
+/* What is true of an operation, whatever the machine. */
+typedef enum HwTrait {
+    HW_ACTS = 1,       /* an activation may be fused behind it */
+    HW_TWO = 2,        /* it has a second operand... */
+    HW_BY_CHANNEL = 4, /* ... of one number by channel */
+    HW_WHOLE = 8,      /* it runs on whole volumes only */
+    HW_GROUPED = 16,   /* channels may be in groups */
+    HW_MOVE = 32,      /* it moves rows and computes nothing */
+    HW_NOTE = 64,      /* its instruction names no operands */
+    HW_ANY = 128       /* it stands for any layer */
+} HwTrait;
+extern const uint32_t hw_op_traits[HW_OP_COUNT]; /* of HwTrait, together */
+/* Those that have one of these traits at least. */
+HwOps hw_ops_with(uint32_t traits);
 
 typedef enum HwLimitKind {
 #define HW_LIMIT(NAME, text, doc) HW_LIMIT_##NAME,
@@ -200,13 +219,14 @@ static inline HwOperand hw_operand(uint32_t k, uint32_t n_in) {
 typedef struct HwEngine {
     const char *name;
     Loc loc;
-    uint32_t ops;               /* bit (1 << HwOp) */
+    HwOps ops;
     uint32_t acts[HW_OP_COUNT]; /* bit (1 << HwAct) fused behind each op */
     Loc acts_loc;               /* of `activations` */
     HwRange limit[HW_LIMIT_COUNT];
     HwUnroll unroll;
-    double clock;          /* Hz */
-    double efficiency;     /* 0..1 */
+    double clock;                 /* Hz */
+    double efficiency;            /* 0..1 */
+    uint32_t passes[HW_OP_COUNT]; /* over its operand; 0: 1 */
     uint32_t setup;        /* cycles before an instruction's first result */
     uint32_t slope_cycles; /* more for each result with an own slope */
     bool in_place;         /* the result may take the place of an operand */
@@ -250,7 +270,7 @@ typedef struct HwPlace {
 typedef struct HwTileStyle {
     Loc loc;
     bool in_backing, out_backing;
-    uint32_t ops;       /* bit (1 << HwOp) */
+    HwOps ops;
     uint64_t buffer[2]; /* bytes: where the two input tiles start */
     uint64_t buffer_size;
     uint64_t reserved;   /* bytes from 0 that no other volume may touch */
@@ -286,7 +306,7 @@ typedef enum HwMoves {
 
 /* Kind software: rows of full width are loaded, run, stored. */
 typedef struct HwRowTiling {
-    uint32_t ops; /* bit (1 << HwOp) that can run so */
+    HwOps ops; /* that can run so */
     HwRolls rolls;
     HwMoves moves;
     uint32_t queue;       /* queued: so many instructions are at work or wait */
@@ -298,7 +318,7 @@ typedef struct HwRowTiling {
 
 /* Kind hardware: an instruction holds the tile's size. */
 typedef struct HwTileTiling {
-    uint32_t always; /* bit (1 << HwOp) that never run whole */
+    HwOps always; /* that never run whole */
     uint32_t n;
     const HwTileStyle *style;
 } HwTileTiling;
@@ -421,7 +441,7 @@ typedef struct HwSpec {
     uint32_t input_step;     /* ... but this one */
     const HwInsnSet *insns;
     const struct YamlNode *lanes; /* lanes/lanes.h reads it */
-    const HwFormat *format; /* of its files; NULL: listings only */
+    const HwFormat *format;       /* of its files; NULL: listings only */
 } HwSpec;
 
 struct YamlNode;

@@ -80,7 +80,7 @@ ReadValue read_share;      /* double: above 0, up to 1 */
 ReadValue read_range;      /* HwRange: 1..14, 3.., ..9, [1, 2, 4] */
 ReadValue read_place;      /* HwPlace: bytes, or a fraction (1/6) of the first
                             * active memory, down to its alignment */
-ReadValue read_ops;        /* uint32_t: bit (1 << HwOp) */
+ReadValue read_ops;        /* HwOps */
 ReadValue read_memory_set; /* uint32_t: bit (1 << memory) */
 ReadValue read_engine_set; /* uint32_t: bit (1 << engine) */
 
@@ -102,7 +102,7 @@ ReadValue read_arith_name;  /* ... const HwArith *: one by name */
 ReadValue read_replication; /* read_tiling.c */
 ReadValue read_tiling;
 ReadValue read_numbers; /* read_numbers.c; `out` is the HwNumbers */
-ReadValue read_bundle; /* read_bundle.c; `out` is the HwBundle */
+ReadValue read_bundle;  /* read_bundle.c; `out` is the HwBundle */
 
 /* All tables, for documentation: path NULL at the end. */
 extern const Section *const hwspec_sections[];

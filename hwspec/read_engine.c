@@ -7,10 +7,9 @@
 #include "hwspec/read.h"
 
 /* What no engine runs: it moves data, or none, or is the host's. */
-#define BIT(op) (UINT32_C(1) << (op))
-static const uint32_t not_for_engines =
-    BIT(HW_OP_CONCAT) | BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) |
-    BIT(HW_OP_LOAD_WEIGHTS) | BIT(HW_OP_HOST);
+static HwOps not_for_engines(void) {
+    return hw_ops_with(HW_MOVE | HW_NOTE) & ~hw_ops_with(HW_ANY);
+}
 
 static const char *const divisor_name[] = {
     [HW_DIVISOR_KERNEL] = "kernel",
@@ -38,19 +37,19 @@ static bool read_overlap(Reader *r, YamlNode *node, void *out) {
 }
 
 static bool read_runs(Reader *r, YamlNode *node, void *out) {
-    uint32_t ops;
+    HwOps ops, wrong;
     if (!read_ops(r, node, &ops))
         return false;
-    bool ok = ops && !(ops & not_for_engines);
+    wrong = ops & not_for_engines();
     if (!ops)
         diag_error(r->diag, node->loc, "an engine runs one operator at least");
     for (uint32_t op = 0; op < HW_OP_COUNT; op++)
-        if (ops & not_for_engines & BIT(op))
+        if (wrong >> op & 1)
             diag_error(r->diag, node->loc, "`%s` is not the work of an engine",
                        hw_op_name[op]);
-    if (ok)
-        *(uint32_t *)out = ops;
-    return ok;
+    if (ops && !wrong)
+        *(HwOps *)out = ops;
+    return ops && !wrong;
 }
 
 /* A list is meant for all operators of the engine. */
@@ -89,6 +88,21 @@ static bool read_limits(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
+static bool read_passes(Reader *r, YamlNode *node, void *out) {
+    HwEngine *engine = out;
+    bool ok = read_is(r, node, YAML_MAP);
+    for (uint32_t op = 0; ok && op < HW_OP_COUNT; op++) {
+        YamlNode *passes = yaml_get(node, hw_op_name[op]);
+        if (!passes)
+            continue;
+        if (!(engine->ops >> op & 1))
+            diag_error(r->diag, passes->loc, "the engine does not run `%s`",
+                       hw_op_name[op]);
+        ok = read_count(r, passes, &engine->passes[op]);
+    }
+    return ok;
+}
+
 static const Key unroll_keys[] = {
     KEY("out_c", read_count, HwUnroll, out_c, "output channels; else 1"),
     KEY("in_c", read_count, HwUnroll, in_c, "input channels; else 1"),
@@ -114,8 +128,8 @@ static bool read_engine_memories(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
-#define OPERAND(NAME, OPERAND, doc) \
-    {NAME, read_memory_set, offsetof(HwEngine, lies[OPERAND]), false, doc}
+#define OPERAND(NAME, OPERAND, doc)                                            \
+    { NAME, read_memory_set, offsetof(HwEngine, lies[OPERAND]), false, doc }
 static const Key operand_keys[] = {
     OPERAND("in", HW_IN, "the first input; else in `memories`"),
     OPERAND("in2", HW_IN2, "any other input; else where `in` may lie"),
@@ -159,6 +173,9 @@ static const Key engine_keys[] = {
     KEY("clock", read_hertz, HwEngine, clock, "else that of the machine"),
     KEY("efficiency", read_share, HwEngine, efficiency,
         "useful share of the cycles, above 0 and up to 1; else 1"),
+    {"passes", read_passes, 0, false,
+     "map from operator to how often it goes over its operand, 1 or more; "
+     "cycles are multiplied by it; else 1"},
     KEY("setup", read_u32, HwEngine, setup,
         "cycles before an instruction's first result; else 0"),
     KEY("slope_cycles", read_u32, HwEngine, slope_cycles,
@@ -200,13 +217,13 @@ static void check_operands(Reader *r, const YamlNode *node,
     uint32_t active = (UINT32_C(1) << r->spec->n_active) - 1, lacks = 0;
     const YamlNode *operands = yaml_get(node, "operands");
     for (uint32_t i = 0; active && i < HW_OPERANDS; i++)
-        lacks |= engine->lies[i] & active ? 0 : BIT(i);
+        lacks |= engine->lies[i] & active ? 0 : UINT32_C(1) << i;
     if (lacks && !operands)
         diag_error(r->diag, read_loc(node, "memories"),
                    "engine `%s` needs an active memory to work in",
                    engine->name);
     for (uint32_t i = 0; operands && i < HW_OPERANDS; i++)
-        if (lacks & BIT(i))
+        if (lacks >> i & 1)
             diag_error(r->diag, read_loc(operands, hw_operand_name[i]),
                        "engine `%s` needs an active memory for its operand "
                        "`%s`",

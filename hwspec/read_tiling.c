@@ -130,13 +130,9 @@ static bool read_memory_index(Reader *r, YamlNode *node, void *out) {
     return k >= 0;
 }
 
-static bool runs_whole(HwOp op) {
-    return op == HW_OP_GATHER || insn_by_channel(op);
-}
-
 /* Operators that some engine runs, of parts of a volume too. */
 static bool read_run_ops(Reader *r, YamlNode *node, void *out) {
-    uint32_t ops;
+    HwOps ops;
     if (!read_ops(r, node, &ops))
         return false;
     if (r->spec->n_engines == 0)
@@ -147,11 +143,11 @@ static bool read_run_ops(Reader *r, YamlNode *node, void *out) {
             hwspec_engine(r->spec, (HwOp)op) < 0)
             diag_error(r->diag, node->item[i]->loc, "no engine runs `%s`",
                        hw_op_name[op]);
-        else if (ops >> op & 1 && runs_whole((HwOp)op))
+        else if (ops >> op & 1 && hw_op_traits[op] & HW_WHOLE)
             diag_error(r->diag, node->item[i]->loc,
                        "`%s` runs on whole volumes only", hw_op_name[op]);
     }
-    *(uint32_t *)out = ops;
+    *(HwOps *)out = ops;
     return true;
 }
 
@@ -265,9 +261,8 @@ static bool check_sums(Reader *r, const YamlNode *node, bool sums) {
 }
 
 /* Convolutions alone have tiles of weights. */
-static void check_summed(Reader *r, const YamlNode *node, uint32_t ops) {
-    const uint32_t summed =
-        UINT32_C(1) << HW_OP_CONV | UINT32_C(1) << HW_OP_CONV_DEPTHWISE;
+static void check_summed(Reader *r, const YamlNode *node, HwOps ops) {
+    const HwOps summed = HW_BIT(CONV) | HW_BIT(CONV_DEPTHWISE);
     for (uint32_t op = 0; op < HW_OP_COUNT; op++)
         if ((ops & ~summed) >> op & 1)
             diag_error(r->diag, read_loc(node, "ops"),
@@ -305,7 +300,8 @@ static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
 /* As the keys have it. */
 typedef struct TilingKeys {
     HwTilingKind kind;
-    uint32_t ops, queue, always;
+    HwOps ops, always;
+    uint32_t queue;
     int32_t weights_from;
     bool rings, lines, overlap, weights_stay;
     HwTileTiling tiles;

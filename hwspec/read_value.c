@@ -232,9 +232,9 @@ bool read_place(Reader *r, YamlNode *node, void *out) {
 
 /* ---- names ---- */
 
-bool read_names(Reader *r, YamlNode *list, const char *const *names,
-                uint32_t *out) {
-    uint32_t bits = 0;
+static bool read_set(Reader *r, YamlNode *list, const char *const *names,
+                     uint64_t *out) {
+    uint64_t bits = 0;
     bool ok = names[0] && read_is(r, list, YAML_LIST);
     for (uint32_t i = 0; ok && i < list->n; i++) {
         uint32_t k;
@@ -245,15 +245,24 @@ bool read_names(Reader *r, YamlNode *list, const char *const *names,
                        "`%s` stands here a second time", names[k]);
             return false;
         }
-        bits |= UINT32_C(1) << k;
+        bits |= UINT64_C(1) << k;
     }
     if (ok)
         *out = bits;
     return ok;
 }
 
+bool read_names(Reader *r, YamlNode *list, const char *const *names,
+                uint32_t *out) {
+    uint64_t bits;
+    if (!read_set(r, list, names, &bits))
+        return false;
+    *out = (uint32_t)bits;
+    return true;
+}
+
 bool read_ops(Reader *r, YamlNode *node, void *out) {
-    return read_names(r, node, hw_op_name, out);
+    return read_set(r, node, hw_op_name, out);
 }
 
 static const char **memory_names(Reader *r) {

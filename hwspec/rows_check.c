@@ -45,15 +45,6 @@ static void check_moves(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
 
 /* ---- every activation can be told ---- */
 
-/* Nothing is fused behind the other operations. */
-#define BIT(op) (UINT32_C(1) << (op))
-static const uint32_t takes_act =
-    BIT(HW_OP_CONV) | BIT(HW_OP_CONV_GROUPED) | BIT(HW_OP_CONV_DEPTHWISE) |
-    BIT(HW_OP_CONV_POOL_MAX) | BIT(HW_OP_CONV_POOL_AVG) | BIT(HW_OP_DECONV) |
-    BIT(HW_OP_FC) | BIT(HW_OP_ADD) | BIT(HW_OP_MUL) | BIT(HW_OP_MAX) |
-    BIT(HW_OP_ADD_CHANNELS) | BIT(HW_OP_MUL_CHANNELS) | BIT(HW_OP_SCALE) |
-    BIT(HW_OP_ACT);
-
 /* Flags that tell an activation as well as `act` does. The slopes, one or one
  * a channel, are data. */
 static HwField act_flag(HwAct act) {
@@ -88,9 +79,10 @@ static void check_acts(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
         for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
             const HwEngine *engine = &spec->engine[e];
             const HwRow *row = row_for(set, (HwOp)op);
-            uint32_t acts = takes_act & BIT(op) ? engine->acts[op] : 0;
+            bool takes = hw_op_traits[op] & HW_ACTS;
+            uint32_t acts = takes ? engine->acts[op] : 0;
             for (uint32_t act = 0; row && act < HW_ACT_COUNT; act++)
-                if (acts & BIT(act))
+                if (acts >> act & 1)
                     check_act(diag, engine, (HwOp)op, (HwAct)act, row);
         }
 }
@@ -367,11 +359,11 @@ static bool tells_part(const HwRow *row, HwOperand operand) {
 }
 
 bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set) {
-    uint32_t ops = BIT(HW_OP_LOAD) | BIT(HW_OP_STORE) | BIT(HW_OP_CONCAT);
+    HwOps ops = HW_BIT(LOAD) | HW_BIT(STORE) | HW_BIT(CONCAT);
     for (uint32_t e = 0; e < spec->n_engines; e++)
         ops |= spec->engine[e].ops;
     for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
-        const HwRow *row = ops & BIT(op) ? row_for(set, (HwOp)op) : NULL;
+        const HwRow *row = ops >> op & 1 ? row_for(set, (HwOp)op) : NULL;
         if (row && !(tells_part(row, HW_IN) && tells_part(row, HW_IN2) &&
                      tells_part(row, HW_OUT)))
             return false;

@@ -73,6 +73,18 @@ static HwOp gather_op(const Graph *g, const Node *node) {
                                                                : HW_OP_HOST;
 }
 
+/* Over the channels of each pixel, or over planes of some channels. */
+static HwOp norm_op(const Graph *g, const Node *node) {
+    const Shape *in = &graph_tensor(g, node->in[0])->shape;
+    uint32_t axis = node->attr.norm.axis, axes = node->attr.norm.axes;
+    axes = axes ? axes : in->rank - axis;
+    if (axis == 1 && axes == 1)
+        return node->attr.norm.rms ? HW_OP_RMSNORM : HW_OP_LAYERNORM;
+    bool planes = axis == 1 ? axes == 3 : axis == 2 && axes == 2;
+    return in->rank == 4 && planes && !node->attr.norm.rms ? HW_OP_GROUP_NORM
+                                                           : HW_OP_HOST;
+}
+
 static HwOp node_op(const Graph *g, const Node *node) {
     switch (node->op) {
     case OP_CONV:
@@ -98,6 +110,10 @@ static HwOp node_op(const Graph *g, const Node *node) {
         return HW_OP_UPSAMPLE;
     case OP_GATHER:
         return gather_op(g, node);
+    case OP_SOFTMAX:
+        return node->attr.axis.axis == 1 ? HW_OP_SOFTMAX : HW_OP_HOST;
+    case OP_NORM:
+        return norm_op(g, node);
     default:
         return HW_OP_HOST;
     }
@@ -295,7 +311,8 @@ static const char *is_one_image(Arena *arena, const Candidate *c) {
 
 static const char *has_four_axes(Arena *arena, const Candidate *c) {
     const Shape *wrong = c->in->rank != 4 ? c->in : c->out;
-    if (wrong->rank == 4 || c->op == HW_OP_FC)
+    bool line = wrong->rank == 2 && hw_op_traits[c->op] & HW_GROUPED;
+    if (wrong->rank == 4 || c->op == HW_OP_FC || line)
         return NULL;
     return arena ? legal_say(arena, "shape is %s", shape_text(arena, wrong))
                  : "";

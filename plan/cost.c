@@ -55,7 +55,8 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
         inner =
             hwspec_inner_steps(spec, engine, NULL, in.c, (uint64_t)in.h * in.w);
     return hwspec_engine_cycles(spec, engine, plan->placement[a->out].n_c, rows,
-                                cols, inner);
+                                cols,
+                                inner * hwspec_passes(engine, a->legal.op));
 }
 
 uint64_t action_cycles(const Plan *plan, const Action *a) {

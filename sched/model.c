@@ -6,6 +6,7 @@
  * tests/alloc compares the peaks of both.
  */
 #include "sched/model.h"
+#include "hwspec/cost.h"
 
 #include "base/arith.h"
 #include "base/vec.h"
@@ -313,7 +314,7 @@ static bool pointwise(const Builder *b, const Node *node) {
     if (b->kind == MODEL_PLAIN)
         return node->op == OP_ELTWISE || node->op == OP_ACT ||
                node->op == OP_IDENTITY || node->op == OP_RESHAPE;
-    return node->op == OP_ELTWISE || node->op == OP_SCALE || node->op == OP_ACT;
+    return node_goes_by_pixel(node);
 }
 
 static bool same_volume(const Builder *b, TensorId x, TensorId y) {
@@ -477,6 +478,7 @@ uint64_t model_cycles(const Model *m, uint32_t number) {
     const HwEngine *e = &m->spec->engine[engine];
     double steps = steps_of(&e->unroll, node, volume_of(m->g, node->in[0]),
                             volume_of(m->g, node->out[0]));
+    steps *= hwspec_passes(e, m->legal[id.i].op);
     double efficiency = e->efficiency > 0 ? e->efficiency : 1;
     double clock = e->clock > 0 ? e->clock : m->spec->clock;
     double faster = clock > 0 ? m->spec->clock / clock : 1;

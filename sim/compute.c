@@ -134,6 +134,13 @@ static bool prepare_gather(Run *run, Job *job) {
     return index;
 }
 
+static bool prepare_norm(Run *run, Job *job) {
+    BlobWish wish = {"eps", {1, {1}}, 1e-5, 0};
+    const float *eps = blob_values(run, job->work->layer, &wish);
+    job->eps = eps ? *eps : 0;
+    return eps && job->eps >= 0;
+}
+
 static bool is_sloped(const char *kind) {
     return strcmp(kind, "leaky") == 0 || strcmp(kind, "prelu") == 0;
 }
@@ -233,6 +240,25 @@ static void run_gather(const Job *job, const Operands *o) {
         memcpy(o->out->at + c * plane,
                o->in->at + (size_t)job->index[c] * plane,
                plane * sizeof(float));
+}
+
+/* Of each pixel the channels, in groups. */
+static Lines by_pixel(const Work *w, const Patch *p) {
+    uint32_t groups = w->groups ? w->groups : 1;
+    return (Lines){groups, p->full.c / groups, patch_plane(p)};
+}
+
+static void run_softmax(const Job *job, const Operands *o) {
+    Lines lines = by_pixel(job->work, o->out);
+    lines_softmax(&lines, o->in->at, o->out->at);
+}
+
+static void run_norm(const Job *job, const Operands *o) {
+    Lines lines = by_pixel(job->work, o->out);
+    if (job->work->op == HW_OP_GROUP_NORM)
+        lines = (Lines){lines.outer, lines.n * lines.step, 1};
+    lines_norm(&lines, job->work->op == HW_OP_RMSNORM, (double)job->eps,
+               o->in->at, o->out->at);
 }
 
 static void run_upsample(const Job *job, const Operands *o) {
@@ -367,6 +393,10 @@ static const OpRow row_upsample = {needs_upsample, NULL, run_upsample,
                                    run_upsample_codes};
 static const OpRow row_gather = {needs_same, prepare_gather, run_gather,
                                  run_gather_codes};
+static const OpRow row_softmax = {needs_same, NULL, run_softmax, NULL};
+static const OpRow row_layernorm = {needs_same, prepare_norm, run_norm, NULL};
+static const OpRow row_rmsnorm = {needs_same, prepare_norm, run_norm, NULL};
+static const OpRow row_group_norm = {needs_all, prepare_norm, run_norm, NULL};
 #define NO_VALUES                                                              \
     { 0 }
 static const OpRow row_layer = NO_VALUES, row_concat = NO_VALUES,
@@ -374,7 +404,7 @@ static const OpRow row_layer = NO_VALUES, row_concat = NO_VALUES,
                    row_load_weights = NO_VALUES, row_host = NO_VALUES;
 
 static const OpRow *const op_rows[HW_OP_COUNT] = {
-#define HW_OP(NAME, name, doc) [HW_OP_##NAME] = &row_##name,
+#define HW_OP(NAME, name, traits, doc) [HW_OP_##NAME] = &row_##name,
 #include "hwspec/ops.def"
 #undef HW_OP
 };

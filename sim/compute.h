@@ -83,6 +83,16 @@ void blend_run(Blend blend, const Patch *a, const Patch *b, Patch *out);
 /* out = scale * in + bias by channel; NULL: 1 and 0. */
 void scale_run(const float *scale, const float *bias, const Patch *in,
                Patch *out);
+/* A volume, or a tensor, as lines: element k of line i of part o stands at
+ * (o * n + k) * step + i. */
+typedef struct Lines {
+    uint64_t outer, n, step;
+} Lines;
+void lines_softmax(const Lines *lines, const float *in, float *out);
+/* rms: no mean is taken away. */
+void lines_norm(const Lines *lines, bool rms, double eps, const float *in,
+                float *out);
+
 /* zero_fill: the first element of each block is the input's, the rest 0. */
 void upsample_run(const uint32_t factor[2], bool zero_fill, const Patch *in,
                   Patch *out);
@@ -98,6 +108,7 @@ typedef struct Job {
     ActTask act;
     const float *scale, *bias;
     const float *index; /* of channels */
+    float eps;
 } Job;
 
 /* Gets the constants. False, with a violation, if they do not fit. */

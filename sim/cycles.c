@@ -42,7 +42,7 @@ static uint64_t inner_steps(const Run *run, const Work *w) {
 
 static uint64_t compute_cycles(const Run *run, const Work *w, Extent made) {
     const HwEngine *engine = &run->spec->engine[w->engine];
-    uint64_t inner = inner_steps(run, w);
+    uint64_t inner = inner_steps(run, w) * hwspec_passes(engine, w->op);
     if (w->halfrate)
         inner *= 2;
     if (w->prelu)

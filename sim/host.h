@@ -75,6 +75,11 @@ bool host_codes(const HostRow *kind, const HostCall *call);
 bool host_eltwise_codes(const HostCall *call);
 bool host_reduce_codes(const HostCall *call);
 
+/* Lines of the first operand, whose size the result must have, along some axes
+ * from this one on, in the groups that the layer says; false if there are no
+ * such. */
+bool host_lines(const HostCall *call, uint32_t axis, uint32_t axes, Lines *out);
+
 /* Index in an operand of element i of the result; axes of size
  * 1 repeat. Shapes of lower rank stand at the right. */
 uint64_t host_broadcast(const Shape *in, const Shape *out, uint64_t i);

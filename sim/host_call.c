@@ -38,6 +38,23 @@ const float *host_blob(const HostCall *call, const char *role, uint64_t n) {
     return sane ? blob_values(call->run, call->layer->name, &wish) : NULL;
 }
 
+bool host_lines(const HostCall *call, uint32_t axis, uint32_t axes,
+                Lines *out) {
+    const Shape *shape = &call->layer->in[0].shape;
+    uint32_t groups = host_count(call->layer, "groups", 0, 1);
+    *out = (Lines){1, 1, 1};
+    for (uint32_t i = 0; i < shape->rank; i++)
+        *(i < axis          ? &out->outer
+          : i - axis < axes ? &out->n
+                            : &out->step) *= shape->dim[i];
+    if (axis >= shape->rank || !groups || shape->dim[axis] % groups ||
+        shape_count(shape) != shape_count(&call->layer->out[0].shape))
+        return false;
+    out->outer *= groups;
+    out->n /= groups;
+    return true;
+}
+
 Extent host_extent(const Region *region) {
     Extent e;
     shape_chw(&region->shape, &e.c, &e.h, &e.w);

@@ -171,30 +171,12 @@ static bool run_eltwise(const HostCall *call) {
 
 /* ---- norms ---- */
 
-static void softmax(const float *in, float *out, uint64_t n, uint64_t step) {
-    float most = in[0];
-    for (uint64_t i = 1; i < n; i++)
-        most = in[i * step] > most ? in[i * step] : most;
-    double sum = 0;
-    for (uint64_t i = 0; i < n; i++)
-        sum += exp((double)in[i * step] - (double)most);
-    for (uint64_t i = 0; i < n; i++)
-        out[i * step] = (float)(exp((double)in[i * step] - (double)most) / sum);
-}
-
 static bool run_softmax(const HostCall *call) {
-    const Shape *shape = &call->layer->in[0].shape;
-    uint32_t axis = host_count(call->layer, "axis", 0, 1);
-    if (!same_size(call))
+    Lines lines;
+    if (!same_size(call) ||
+        !host_lines(call, host_count(call->layer, "axis", 0, 1), 1, &lines))
         return false;
-    uint64_t outer = 1, inner = 1, n = shape_dim(shape, axis);
-    for (uint32_t i = 0; i < shape->rank; i++)
-        *(i < axis ? &outer : &inner) *= i == axis ? 1 : shape->dim[i];
-    for (uint64_t o = 0; o < outer; o++)
-        for (uint64_t i = 0; i < inner; i++) {
-            uint64_t at = o * n * inner + i;
-            softmax(call->in[0] + at, call->out[0] + at, n, inner);
-        }
+    lines_softmax(&lines, call->in[0], call->out[0]);
     return true;
 }
 

@@ -297,24 +297,14 @@ static bool run_gather(const HostCall *call) {
 }
 
 static bool run_norm(const HostCall *call) {
-    const Shape *in = in_shape(call, 0);
-    uint64_t n = product(in, host_count(call->layer, "axis", 0, 1), in->rank);
-    double eps = host_number(call->layer, "eps", 0, 1e-5);
-    uint64_t count = shape_count(in);
-    if (count != shape_count(out_shape(call)))
+    const HostLayer *layer = call->layer;
+    uint32_t axis = host_count(layer, "axis", 0, 1);
+    uint32_t axes = host_count(layer, "axes", 0, SHAPE_MAX_RANK);
+    Lines lines;
+    if (!host_lines(call, axis, axes, &lines))
         return misfit(call);
-    for (uint64_t at = 0; at < count; at += n) {
-        double sum = 0, squares = 0;
-        for (uint64_t i = at; i < at + n; i++)
-            sum += (double)call->in[0][i];
-        double mean = sum / (double)n;
-        for (uint64_t i = at; i < at + n; i++)
-            squares += pow((double)call->in[0][i] - mean, 2);
-        double deviation = sqrt(squares / (double)n + eps);
-        for (uint64_t i = at; i < at + n; i++)
-            call->out[0][i] =
-                (float)(((double)call->in[0][i] - mean) / deviation);
-    }
+    lines_norm(&lines, host_count(layer, "rms", 0, 0),
+               host_number(layer, "eps", 0, 1e-5), call->in[0], call->out[0]);
     return true;
 }
 

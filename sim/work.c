@@ -208,6 +208,10 @@ static bool check_sizes(Reader *r, const Work *w) {
     if (op_is_conv(w->op) || op_has_pool(w->op))
         return true;
     Extent want = expected_out(w);
+    if (hw_op_traits[w->op] & HW_GROUPED && w->groups && w->in.c % w->groups) {
+        fault(r->run, "its %u channels are not %u groups", w->in.c, w->groups);
+        return false;
+    }
     if (w->op == HW_OP_GATHER)
         want.c = w->out.c;
     return same_extent(r, &w->out, &want);

@@ -30,12 +30,16 @@ def mnemonics(path, *options):
 
 def runs(name, net, expected, *options, opset=17):
     path = net.write(path_of(name.replace(" ", "-") + ".onnx"), opset)
+    judged(name, path, expected, *options)
+    return path
+
+
+def judged(name, path, expected, *options):
     verifies(name, path, MACHINE, *options)
     _, kinds = share_of(path, MACHINE, *options)
     check(f"... {name} has no layer of the host", not kinds, str(kinds))
     found = mnemonics(path, *options)
     check(f"... {name} is {' '.join(expected)}", found == expected, str(found))
-    return path
 
 
 def conv(net, x, k, out, **attributes):
@@ -122,6 +126,53 @@ def activations():
     runs("HardSwish by itself", net, ["ACT"])
 
 
+# Of each pixel the channels, in groups; of each group of channels the planes.
+NORMS = ("norm axis=1 axes=1 eps=1e-05",
+         "norm axis=1 axes=1 groups=3 rms=1 eps=1e-06",
+         "softmax axis=1 groups=4", "norm axis=1 groups=2 eps=1e-06",
+         "norm axis=2 eps=0.001")
+
+
+def chain(name, shape, layers):
+    """A file in the form in which --dump prints graphs."""
+    path, size = path_of(name + ".graph"), "x".join(map(str, shape))
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f'graph "{name}"\ninput "n0" writes="n0":{size}\n')
+        for i, layer in enumerate(layers):
+            op, _, attributes = layer.partition(" ")
+            file.write(f'{op} "n{i + 1}" reads="n{i}" '
+                       f'writes="n{i + 1}":{size} {attributes}\n')
+        file.write(f'output "n{len(layers)}"\n')
+    return path
+
+
+def norms():
+    path = chain("norms", [1, 12, 6, 5], NORMS)
+    expected = ["LNORM", "RNORM", "SOFTMAX", "GNORM", "GNORM"]
+    judged("norms", path, expected)
+    small = ["--set", "memories.am.size=720"]
+    verifies("norms in just what two volumes take", path, MACHINE, *small)
+    verifies("norms on the host", path, "ring-npu")
+
+
+def over_channels():
+    """Softmax over channels, whole and by rows."""
+    net = Net([("x", [1, 3, 6, 5])])
+    y = net.node("Softmax", [conv(net, "x", 3, 8)], axis=1)
+    net.node("Conv", [y, net.floats([4, 8, 1, 1], ramp(32))], "y")
+    net.output("y")
+    runs("a softmax over channels", net, ["CONV", "SOFTMAX", "CONV"])
+    path = path_of("a-softmax-over-channels.onnx")
+    verifies("... by rows", path, MACHINE, "--set", "memories.am.size=200")
+    net = Net([("x", [1, 3, 6, 5])])
+    y = net.node("GlobalAveragePool", [conv(net, "x", 3, 8)])
+    y = net.node("Gemm", [net.node("Flatten", [y]),
+                          net.floats([8, 5], ramp(40))])
+    net.node("Softmax", [y], "y", axis=1)
+    net.output("y")
+    runs("a softmax at the end", net, ["CONV", "AVGP", "FC", "SOFTMAX"])
+
+
 def refused():
     for op in ("gather", "mul_channels"):
         code, said = run("compile", "examples/tiny.prototxt", "-t", MACHINE,
@@ -141,6 +192,8 @@ def main():
     resized()
     example()
     activations()
+    over_channels()
+    norms()
     refused()
     print(f"{len(nets.BAD)} wrong")
     return len(nets.BAD) > 0

@@ -188,10 +188,6 @@ static void role_fill(Facts *f, TensorId t) {
 
 /* ---- in place ---- */
 
-static bool pointwise(OpKind op) {
-    return op == OP_ELTWISE || op == OP_SCALE || op == OP_ACT;
-}
-
 static bool in_concat(const Facts *f, TensorId t) {
     return f->role[t.i].parent.i != NONE || f->role[t.i].origin == FROM_PARTS;
 }
@@ -216,7 +212,7 @@ static bool same_repl(const Repl *a, const Repl *b) {
 static bool may_take_place(const Facts *f, NodeId id, TensorId operand) {
     const Node *node = graph_node(f->g, id);
     TensorId result = node->out[0];
-    if (!on_engine(f, id) || !pointwise(node->op) ||
+    if (!on_engine(f, id) || !node_goes_by_pixel(node) ||
         !f->spec->engine[f->legal[id.i].engine].in_place ||
         in_concat(f, result) || in_concat(f, operand) || made_ahead(f, operand))
         return false;

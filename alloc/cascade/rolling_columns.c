@@ -64,12 +64,8 @@ static bool rate_of(const Node *node, Rate *rate) {
     case OP_DECONV:
         rate->den = spread_of(node);
         return true;
-    case OP_ELTWISE:
-    case OP_SCALE:
-    case OP_ACT:
-        return true;
     default:
-        return false;
+        return node_goes_by_pixel(node);
     }
 }
 

@@ -44,12 +44,8 @@ static Foot node_foot(const Node *node, uint32_t axis) {
         foot.k = foot.s = node->attr.up.factor[axis];
         foot.kind = FOOT_SPREAD;
         return foot;
-    case OP_ELTWISE:
-    case OP_SCALE:
-    case OP_ACT:
-        return (Foot){.k = 1, .s = 1, .d = 1};
     default:
-        return foot;
+        return node_goes_by_pixel(node) ? (Foot){.k = 1, .s = 1, .d = 1} : foot;
     }
 }
 
@@ -131,7 +127,7 @@ static void sizes_fill(const Facts *f, const Node *node, uint32_t axis,
 }
 
 static bool by_parts(const Facts *f, NodeId id) {
-    uint32_t ops = f->spec->tiling.rows.ops;
+    HwOps ops = f->spec->tiling.rows.ops;
     for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++)
         ops |= f->spec->tiling.tiles.style[i].ops;
     return on_engine(f, id) && ops >> f->legal[id.i].op & 1;
@@ -139,8 +135,7 @@ static bool by_parts(const Facts *f, NodeId id) {
 
 Feet feet_of(const Facts *f, NodeId id, uint32_t axis) {
     const Node *node = graph_node(f->g, id);
-    Feet feet = {.pointwise = node->op == OP_ELTWISE || node->op == OP_SCALE ||
-                              node->op == OP_ACT,
+    Feet feet = {.pointwise = node_goes_by_pixel(node),
                  .n = node->op == OP_CONV_POOL ? 2 : 1};
     feet.foot[0] = node_foot(node, axis);
     feet.foot[1] = pool_foot(&node->attr.pool, axis);

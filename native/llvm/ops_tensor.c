@@ -281,10 +281,27 @@ static void line_put(const Line *l, Val i, Val x) {
     emit_put(l->e, line_out_at(l, i), x, channel);
 }
 
-static bool check_softmax(const Kernel *k) {
+/* Lines along some axes, the first of which is in groups. */
+static Along lines_of(const Kernel *k, uint32_t axes) {
+    const Shape *in = &k->in[0].shape;
     uint32_t axis = kernel_count(k, "axis", 0, 1);
-    return shape_count(&k->in[0].shape) == shape_count(&k->out[0].shape) &&
-           axis < SHAPE_MAX_RANK;
+    uint32_t groups = kernel_count(k, "groups", 0, 1);
+    Along a = along(in, axis);
+    for (uint32_t i = axis + 1; i - axis < axes && i < in->rank; i++) {
+        a.n *= in->dim[i];
+        a.inner /= in->dim[i];
+    }
+    a.outer *= groups;
+    a.n /= groups;
+    return a;
+}
+
+static bool check_lines(const Kernel *k) {
+    const Shape *in = &k->in[0].shape;
+    uint32_t axis = kernel_count(k, "axis", 0, 1);
+    uint32_t groups = kernel_count(k, "groups", 0, 1);
+    return shape_count(in) == shape_count(&k->out[0].shape) &&
+           axis < in->rank && groups && in->dim[axis] % groups == 0;
 }
 
 static Val line_max(const Line *l) {
@@ -314,7 +331,7 @@ static void softmax_line(const Line *l) {
 
 static void emit_softmax(const Emit *e) {
     Code *c = e->c;
-    Along a = along(&e->k->in[0].shape, kernel_count(e->k, "axis", 0, 1));
+    Along a = lines_of(e->k, 1);
     Loop outer, inner;
     Val o = loop_count(c, &outer, a.outer);
     Val i = loop_count(c, &inner, a.inner);
@@ -324,24 +341,23 @@ static void emit_softmax(const Emit *e) {
     loop_close(c, &outer);
 }
 
-static bool check_norm(const Kernel *k) {
-    return shape_count(&k->in[0].shape) == shape_count(&k->out[0].shape) &&
-           kernel_count(k, "axis", 0, 1) < k->in[0].shape.rank;
-}
-
 /* Mean, what its rounding lost, and the deviation. */
 static void norm_line(const Line *l, double eps) {
     Code *c = l->e->c;
-    Val n = code_scalar(c, (double)l->n);
+    Val n = code_scalar(c, (double)l->n), mean = code_scalar(c, 0);
     Loop means, squares, values;
+    bool rms = kernel_count(l->e->k, "rms", 0, 0);
     Sum sum = sum_open(c);
-    sum_add(c, &sum, line_in(l, loop_count(c, &means, l->n)));
-    loop_close(c, &means);
-    Val mean = float_div(c, sum_value(c, &sum), n);
+    if (!rms) {
+        sum_add(c, &sum, line_in(l, loop_count(c, &means, l->n)));
+        loop_close(c, &means);
+        mean = float_div(c, sum_value(c, &sum), n);
+    }
     Sum rest = sum_open(c), square = sum_open(c);
     Val x = line_in(l, loop_count(c, &squares, l->n));
     x = float_sub(c, x, mean);
-    sum_add(c, &rest, x);
+    if (!rms)
+        sum_add(c, &rest, x);
     sum_add(c, &square, float_mul(c, x, x));
     loop_close(c, &squares);
     Val lost = float_div(c, sum_value(c, &rest), n);
@@ -356,14 +372,14 @@ static void norm_line(const Line *l, double eps) {
 
 static void emit_norm(const Emit *e) {
     Code *c = e->c;
-    const Shape *in = &e->k->in[0].shape;
-    Along a = along(in, kernel_count(e->k, "axis", 0, 1));
-    Loop lines;
-    Val at = loop_count(c, &lines, a.outer);
-    uint64_t n = a.n * a.inner;
-    Line line = {e, index_mul(c, at, n), n, 1};
+    Along a = lines_of(e->k, kernel_count(e->k, "axes", 0, SHAPE_MAX_RANK));
+    Loop outer, inner;
+    Val o = loop_count(c, &outer, a.outer);
+    Val i = loop_count(c, &inner, a.inner);
+    Line line = {e, index_step(c, o, a.n * a.inner, i), a.n, a.inner};
     norm_line(&line, kernel_number(e->k, "eps", 0, 1e-5));
-    loop_close(c, &lines);
+    loop_close(c, &inner);
+    loop_close(c, &outer);
 }
 
 /* ---- local response normalisation ---- */
@@ -494,8 +510,8 @@ static void emit_lrn(const Emit *e) {
 const OpRow ops_tensor[] = {
     {"matmul", 2, check_matmul, emit_matmul},
     {"reduce", 1, check_reduce, emit_reduce},
-    {"softmax", 1, check_softmax, emit_softmax},
-    {"norm", 1, check_norm, emit_norm},
+    {"softmax", 1, check_lines, emit_softmax},
+    {"norm", 1, check_lines, emit_norm},
     {"lrn", 1, check_lrn, emit_lrn},
     {NULL, 0, NULL, NULL},
 };

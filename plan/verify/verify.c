@@ -190,6 +190,13 @@ static bool deconv_agrees(const ConvAttr *c, uint32_t size, uint32_t made,
            behind == (end - 1) * s + reach - x.pad;
 }
 
+/* Softmax and norms of each pixel by itself. */
+static bool along_channels(const Node *node) {
+    return (node->op == OP_SOFTMAX && node->attr.axis.axis == 1) ||
+           (node->op == OP_NORM && node->attr.norm.axis == 1 &&
+            node->attr.norm.axes == 1);
+}
+
 /* Whether the tile's input and padding give its output. */
 static const char *check_along(Judge *j, const Action *a, Along x) {
     const Node *node = graph_node(j->g, a->node);
@@ -206,7 +213,7 @@ static const char *check_along(Judge *j, const Action *a, Along x) {
     else if (node->op == OP_CONV_POOL)
         need = conv_pool_need(node, x.axis, size, made);
     else if (node->op == OP_ELTWISE || node->op == OP_SCALE ||
-             node->op == OP_ACT)
+             node->op == OP_ACT || along_channels(node))
         need = made;
     else if (node->op == OP_UPSAMPLE)
         need = (Need){made.first / node->attr.up.factor[x.axis],

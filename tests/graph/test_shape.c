@@ -135,6 +135,21 @@ static void axis(Node *node) {
     node->attr.axis.axis = 4;
 }
 
+static void uneven_groups(Node *node) {
+    node->attr.axis.axis = 1;
+    node->attr.axis.groups = 2;
+}
+
+static void norm_axes(Node *node) {
+    node->attr.norm.axis = 3;
+    node->attr.norm.axes = 2;
+}
+
+static void norm_groups(Node *node) {
+    node->attr.norm.axis = 1;
+    node->attr.norm.groups = 2;
+}
+
 static void slice_empty(Node *node) {
     node->attr.slice.axis = 1;
     node->attr.slice.begin = node->attr.slice.end = 2;
@@ -204,6 +219,9 @@ static const Case cases[] = {
     {OP_LRN, lrn_size, "size 0 is outside 1..65536"},
     {OP_LRN, lrn_even, "size 4 within a channel must be odd"},
     {OP_SOFTMAX, axis, "axis 4 is outside its input 1x3x8x8"},
+    {OP_SOFTMAX, uneven_groups, "axis 1 of its input 1x3x8x8 is not 2 groups"},
+    {OP_NORM, norm_axes, "axis 4 is outside its input 1x3x8x8"},
+    {OP_NORM, norm_groups, "axis 1 of its input 1x3x8x8 is not 2 groups"},
     {OP_CONCAT, axis, "axis 4 is outside its input 1x3x8x8"},
     {OP_SLICE, slice_empty,
      "slice [2, 2) is outside axis 1 of its input 1x3x8x8"},

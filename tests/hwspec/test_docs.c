@@ -48,7 +48,7 @@ static void manual_has_all_names(void **state) {
     const char *manual = read_whole(arena, "docs/hwspec.md");
 #define ROW(text, doc)                                                         \
     must_say(manual, arena_printf(arena, "\n| `%s` | %s |\n", (text), (doc)));
-#define HW_OP(NAME, name, doc) ROW(#name, doc)
+#define HW_OP(NAME, name, traits, doc) ROW(#name, doc)
 #include "hwspec/ops.def"
 #undef HW_OP
 #define HW_LIMIT(NAME, text, doc) ROW(text, doc)
