@@ -127,6 +127,8 @@ static const char *made_by_compile(const HwSpec *spec) {
         return filegen_can(spec) ? "file" : NULL;
     case MAKES_DESCRIPTION:
         return "description";
+    case MAKES_WORDS:
+        return "words";
     }
     return NULL;
 }

@@ -5,6 +5,7 @@
 #include "driver/images.h"
 #include "driver/lanes_program.h"
 #include "driver/makes.h"
+#include "driver/words_program.h"
 
 #include "passes/pass.h"
 
@@ -323,6 +324,8 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     Makes makes = options_make(arena, options);
     if (makes == MAKES_DESCRIPTION)
         return compile_lanes(arena, diag, options);
+    if (makes == MAKES_WORDS)
+        return compile_words(arena, diag, options);
     if (makes == MAKES_FILE)
         return compile_file(arena, diag, options);
     if (!usage_is_right(diag, options))

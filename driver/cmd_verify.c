@@ -9,6 +9,7 @@
 #include "driver/makes.h"
 #include "driver/room.h"
 #include "driver/rounding.h"
+#include "driver/words_program.h"
 
 #include <math.h>
 #include <string.h>
@@ -242,7 +243,10 @@ bool verify_pipeline(Arena *arena, Diag *diag, const Options *options,
 }
 
 ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
-    if (options_make(arena, options) == MAKES_FILE)
+    Makes makes = options_make(arena, options);
+    if (makes == MAKES_WORDS)
+        return verify_words(arena, diag, options);
+    if (makes == MAKES_FILE)
         return verify_file(arena, diag, options);
     Pipeline p;
     ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);

@@ -1,6 +1,7 @@
-/* makes.c - which of the three ways a machine's networks go. */
+/* makes.c - which of the four ways a machine's networks go. */
 #include "driver/makes.h"
 
+#include "hwspec/emit.h"
 #include "hwspec/insn.h"
 #include "hwspec/program.h"
 #include "lanes/lanes.h"
@@ -8,6 +9,8 @@
 Makes machine_makes(const HwSpec *spec) {
     if (lanes_has(spec))
         return MAKES_DESCRIPTION;
+    if (program_emit(spec))
+        return MAKES_WORDS;
     return program_has(spec) && !spec->insns->n ? MAKES_FILE : MAKES_LISTING;
 }
 

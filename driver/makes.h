@@ -9,6 +9,7 @@ typedef enum Makes {
     MAKES_LISTING,
     MAKES_FILE,        /* of a runtime of the machine's own; filegen/ */
     MAKES_DESCRIPTION, /* of layers, for memories by channel; lanes/ */
+    MAKES_WORDS        /* lists of instructions, layer by layer; wordgen/ */
 } Makes;
 
 Makes machine_makes(const HwSpec *spec);

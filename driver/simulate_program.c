@@ -238,7 +238,7 @@ static ExitCode simulate_does(Arena *arena, Diag *diag, const Options *options,
     if (!file_read(arena, diag, options->inputs[0], &image))
         return EXIT_BAD_INPUT;
     const DoesResult *result =
-        program_does(arena, program, image.at, image.len);
+        program_does(arena, program, image.at, image.len, NULL);
     if (result->failed) {
         const char *row = prog_row_name(program->node[result->done].row);
         diag_error(diag, program->node[result->done].loc,

@@ -148,7 +148,8 @@ bool program_row_has(const HwSpec *spec, const ProgRow *row, const char *name);
 /* Has some line of the row's tables these meanings with these values? */
 bool program_row_can(const ProgRow *row, uint32_t n, const char *const *name,
                      const int64_t *value, const HwSpec *spec);
-/* `n` nodes with nothing set; `row` by node. */
+/* A node with nothing set; `n` of them, `row` by node. */
+ProgNode program_node(Arena *arena, const HwSpec *spec, const ProgRow *row);
 void program_nodes(Arena *arena, Program *program, uint32_t n,
                    const ProgRow *const *row);
 void prog_set(ProgScope *scope, const char *name, int64_t num);

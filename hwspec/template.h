@@ -24,7 +24,9 @@ typedef enum TplKind {
     TPL_COPY,    /* rows x columns of numbers from one place to another */
     TPL_PRODUCT, /* to = plus + from x by, matrices */
     TPL_SCALE,   /* name = the first times the second, a float; rounded */
-    TPL_DIVIDE   /* name = the first by the second, as a float */
+    TPL_DIVIDE,  /* name = the first by the second, as a float */
+    TPL_EMIT,    /* an instruction of a row, after names are set */
+    TPL_FORGET   /* what instructions of a row held holds no longer */
 } TplKind;
 
 /* Numbers in a memory: (r, c) at `at + r * row + c * column`, in bytes. */
@@ -53,7 +55,7 @@ struct TplStep {
     const Expr *value;    /* WHEN, REQUIRE; PUT */
     uint32_t n, n_others; /* EACH, WHEN: steps, and those of `else` */
     const TplStep *step, *other;
-    uint32_t target; /* RUN */
+    uint32_t target; /* RUN: a template; EMIT, FORGET: a row */
     TplView view[TPL_VIEWS];
     const Expr *rows, *columns, *depth;
     /* of the result: times a float, rounded (`carry`: as a machine does that
@@ -71,7 +73,8 @@ typedef struct Template {
 } Template;
 
 typedef struct HwTemplates {
-    uint32_t n;       /* those of `templates`, then one by row */
+    uint32_t n;       /* those of `templates`, one by row, two by way of
+                       * `emit` */
     uint32_t n_named; /* of these: of `templates` */
     Template *at;
 } HwTemplates;
@@ -82,7 +85,7 @@ const HwTemplates *program_templates(const HwSpec *spec);
 uint32_t template_find(const HwSpec *spec, const char *name);
 
 typedef struct TemplateRun TemplateRun;
-/* Does a step of a kind that the walk does not know: GET to DIVIDE.
+/* Does a step of a kind that the walk does not know: GET and on.
  * False, with a message (template_fail). */
 typedef bool TemplateAct(TemplateRun *run, const TplStep *step);
 
@@ -101,6 +104,9 @@ TemplateRun template_run(Arena *arena, const HwSpec *spec, uint64_t budget,
                          TemplateAct *act, void *context);
 /* Gives a name its value; false if the hwspec has no such name. */
 bool template_set(TemplateRun *run, const char *name, int64_t value);
+/* Gives a vector its elements, which stay where they are. */
+bool template_set_vector(TemplateRun *run, const char *name, uint32_t n,
+                         const int64_t *num);
 /* A name's value; `absent` where it has none. */
 int64_t template_get(const TemplateRun *run, const char *name, int64_t absent);
 /* Values of the instruction, then what its row does. */

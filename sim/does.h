@@ -27,7 +27,15 @@ typedef struct DoesResult {
     uint64_t bytes;
 } DoesResult;
 
+/* Hears of the backing memory behind each instruction. */
+typedef struct DoesWatch {
+    void (*after)(void *context, uint32_t node, uint8_t *main);
+    void *context;
+} DoesWatch;
+
+/* `watch`: or NULL. */
 const DoesResult *program_does(Arena *arena, const Program *program,
-                               const void *main, uint64_t bytes);
+                               const void *main, uint64_t bytes,
+                               const DoesWatch *watch);
 
 #endif

@@ -5,8 +5,8 @@ Programs are written here as words: a convolution of 3 x 3 in tiles by the loop
 instruction, a product by elementary instructions, both beside sums computed
 here; with a pool; one where the two roundings differ. Words come back from the
 text that disasm prints. What lies outside of memories, tiles that are too
-large, steps and templates that are wrong are errors at their place. Where the
-recorded programs are at hand: main memory afterwards is equal in every byte,
+large, steps and templates that are wrong are errors at their place. Networks
+become words that give every code of the reference. Where the recorded programs are at hand: main memory afterwards is equal in every byte,
 and the bytes moved are as many.
 """
 import glob
@@ -17,6 +17,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+from gemmini_nets import Net, networks
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build/amphora"))
@@ -188,6 +190,81 @@ def test_refused(folder):
               "bad.yaml:" in done.stderr, f"{new}: {done.stderr[:200]}")
 
 
+EXACT = ("--set", "let.carry=0")
+
+
+def test_compiled(folder):
+    """Every code of every layer; no layer is left to the host."""
+    for name, write in networks().items():
+        done = run("verify", write(folder), "-t", MACHINE, "--json", *EXACT)
+        check(done.returncode == 0, f"{name}: {done.stderr or done.stdout}")
+        if done.returncode:
+            continue
+        made = json.loads(done.stdout)
+        check(made["ok"] and made["codes"] and not made["codes_wrong"] and
+              made["lists"] == 1, f"{name}: {made}")
+
+
+def test_words(folder):
+    """The files of compile, run as they are: an address that is wrong shows."""
+    path = networks()["odd"](folder)
+    done = run("compile", path, "-t", MACHINE, "--emit", "words", "-o", folder)
+    check(done.returncode == 0, done.stderr)
+    with open(os.path.join(folder, "odd.words"), encoding="utf-8") as file:
+        words = file.read()
+    with open(os.path.join(folder, "odd.before.bin"), "rb") as file:
+        image = bytearray(file.read())
+    with open(os.path.join(folder, "odd.map.json"), encoding="utf-8") as file:
+        where = json.load(file)
+    given, made = where["inputs"][0], where["outputs"][0]
+    for at in range(given["address"], given["address"] + 5 * 36):
+        image[at] = (at * 37) & 255
+    end = made["address"] + 19 * 36
+    check(made["c"] == {"size": 19, "step": 1} and
+          made["w"] == {"size": 6, "step": 19} and end <= where["bytes"],
+          f"where the result lies: {made}")
+    done, after = simulate(folder, words, image, *EXACT)
+    check(done.returncode == 0 and
+          len(set(after[made["address"]:end])) > 20, done.stderr)
+    changed = words.replace(f"{given['address']:016x}",
+                            f"{given['address'] + 1:016x}")
+    done, other = simulate(folder, changed, image, *EXACT)
+    check(changed != words and other != after, "another address of the input")
+
+
+def test_not_emitted(folder):
+    """What no way takes is the host's, with the reason; wrong ways."""
+    net = Net("zero")
+    out = net.conv("c", net.input(4, 5, 5, zero=3), 8, 3)
+    done = run("compile", net.write(folder, out), "-t", MACHINE, "-o", folder)
+    check(done.returncode != 0 and "no layer becomes words" in done.stderr,
+          f"a zero point: {done.stderr}")
+    with open(MACHINE, encoding="utf-8") as file:
+        machine = file.read()
+    path = networks()["odd"](folder)
+    for old, new, message in (
+            ("for: conv_depthwise\n      requires", "for: knit\n      requires",
+             "no operation"),
+            ("limits:\n        - a.need + b.need <= 8192",
+             "limits:\n        - a.need + b.need", "a condition is needed"),
+            ("- emit: LOOP_CONV_1", "- emit: LOOP_CONV_0", "no instruction"),
+            ("t.oc: {most: out.c, step: 16}", "t.oc: {most: 0, step: 16}",
+             "below 1"),
+            ("t.oc: {most: out.c, step: 16}", "none: {most: 1}",
+             "cannot be set"),
+            ("value: \"weights[o, i, ky, kx]\"", "value: 300",
+             "300 is no number of 8 bits"),
+            ("- c.need <= 512\n", "- c.need <= 0\n",
+             "no layer becomes words")):
+        check(old in machine, old)
+        bad = os.path.join(folder, "bad.yaml")
+        with open(bad, "w", encoding="utf-8") as file:
+            file.write(machine.replace(old, new, 1))
+        done = run("compile", path, "-t", bad, "-o", folder)
+        check(done.returncode != 0 and message in done.stderr,
+              f"{new}: {done.stderr[:300]}")
+
+
 def test_recorded(folder):
     equal = 0
     for case in sorted(glob.glob(os.path.join(RECORDED, "[0-9]*"))):
@@ -213,7 +290,8 @@ def test_recorded(folder):
 
 
 def main():
-    tests = (test_loop, test_rounding, test_refused, test_recorded)
+    tests = (test_loop, test_rounding, test_refused, test_compiled,
+             test_words, test_not_emitted, test_recorded)
     for test in tests:
         with tempfile.TemporaryDirectory() as folder:
             test(folder)

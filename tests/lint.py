@@ -25,11 +25,12 @@ FILE_LINES, FUNCTION_LINES, LINE_COLUMNS = 900, 100, 80
 # What other rooms may include of a room (.def files come with their header).
 PUBLIC = {
     "hwspec/address.h", "hwspec/cost.h", "hwspec/hwspec.h", "hwspec/insn.h", "hwspec/layout.h",
-    "hwspec/lines.h", "hwspec/program.h", "hwspec/template.h",
+    "hwspec/lines.h", "hwspec/program.h", "hwspec/template.h", "hwspec/emit.h",
     "hwspec/fields.def", "hwspec/limits.def", "hwspec/ops.def",
     "graph/graph.h", "graph/quant.h", "graph/ops.def", "graph/elts.def",
     "frontends/frontend.h", "frontends/import.h", "frontends/samples.h",
     "quantise/quantise.h", "passes/legal.h", "passes/pass.h", "sched/sched.h", "filegen/filegen.h", "lanes/lanes.h",
+    "wordgen/wordgen.h",
     "hwspec/expr/expr.h",
     "pack/pack.h", "pack/csv.h", "pack/flippable.h", "pack/memo.h",
     "pack/packers.h", "geometry/geometry.h", "geometry/tile_loops.h",
@@ -44,7 +45,7 @@ PUBLIC = {
 DOOR = "driver"
 DOOR_ONLY = {"frontends/frontend.h", "frontends/import.h", "frontends/samples.h",
              "passes/pass.h", "codegen/codegen.h",
-             "filegen/filegen.h", "lanes/lanes.h"}
+             "filegen/filegen.h", "lanes/lanes.h", "wordgen/wordgen.h"}
 # A listing is a value without code behind it as far as sim is concerned.
 UNLINKED = {("sim", "codegen/listing.h")}
 # Rooms that a judge of listings must not learn anything from.

@@ -125,7 +125,9 @@ struct ProgRow {
     const char *name;
     Loc loc;
     bool has_number;
-    int64_t number; /* `node`: in the table of nodes */
+    int64_t number;    /* `node`: in the table of nodes */
+    const Expr *holds; /* what it says stays so until the next one with the
+                        * same number; NULL: it does not */
     const char *const *ops;
     FormatTime time; /* n = 0: the engine's */
     uint32_t queue;  /* of `issue`; EXPR_NONE: there are none */
@@ -167,6 +169,7 @@ struct HwFormat {
     const char *const *queue;
     uint32_t waits, tells;               /* meanings: masks of queues */
     const struct HwTemplates *templates; /* or NULL */
+    const struct HwEmit *emit;           /* or NULL */
     uint32_t n_columns; /* of a text of numbers, one word a line; 0: none */
     const char *column; /* by column: d, x */
 };
@@ -257,6 +260,8 @@ void format_to_columns(Arena *arena, const HwFormat *format,
                        const uint8_t **data, size_t *len);
 /* template.c: `templates`, and what rows do. */
 void format_read_templates(ItemReader *r, const HwSpec *spec);
+/* emit.c: `emit`; its templates are `first` and on, two a way. */
+void format_read_emit(ItemReader *r, const YamlNode *map, uint32_t first);
 /* lay.c: adds names for how operands lie. */
 void format_lay_names(ItemReader *r, const HwSpec *spec);
 /* An error for each word, section and record that nothing uses. */

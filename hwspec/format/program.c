@@ -153,14 +153,16 @@ bool program_row_can(const ProgRow *row, uint32_t n, const char *const *name,
     return false;
 }
 
+ProgNode program_node(Arena *arena, const HwSpec *spec, const ProgRow *row) {
+    return (ProgNode){.row = row, .scope = new_scope(arena, spec->format, row)};
+}
+
 void program_nodes(Arena *arena, Program *program, uint32_t n,
                    const ProgRow *const *row) {
     program->n_nodes = n;
     program->node = ARENA_ARRAY(arena, ProgNode, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        program->node[i] = (ProgNode){
-            .row = row[i],
-            .scope = new_scope(arena, program->spec->format, row[i])};
+        program->node[i] = program_node(arena, program->spec, row[i]);
 }
 
 void prog_set(ProgScope *scope, const char *name, int64_t num) {

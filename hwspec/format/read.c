@@ -426,6 +426,8 @@ static ProgRow read_row(ItemReader *r, const char *name, Loc loc,
     YamlNode *node = yaml_get(map, "node");
     row.has_number = yaml_i64(r->diag, node, &row.number);
     row.ops = read_ops(r, yaml_need(r->diag, map, "for"));
+    YamlNode *holds = yaml_get(map, "holds");
+    row.holds = holds ? format_read_expr(r, holds) : NULL;
     read_parts(r, map, "body", &row);
     format_read_prices(r, yaml_get(map, "time"), &row.time);
     format_read_touches(r, map, &row);

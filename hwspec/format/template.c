@@ -34,8 +34,9 @@ static void declare(ItemReader *r, const YamlNode *map) {
 }
 
 static void declare_all(ItemReader *r, const YamlNode *node) {
-    static const char *const keys[] = {"set",   "with",   "each", "get",
-                                       "scale", "divide", NULL};
+    static const char *const keys[] = {"set",    "with",      "each",
+                                       "get",    "scale",     "divide",
+                                       "choose", "constants", NULL};
     if (!node || node->kind == YAML_SCALAR)
         return;
     for (uint32_t i = 0; i < node->n; i++) {
@@ -172,6 +173,22 @@ static void read_target(Reader *t, YamlNode *map, TplStep *out) {
                    "there is no template or instruction `%s`", name);
 }
 
+/* A row of instructions. */
+static void read_row(Reader *t, YamlNode *map, YamlNode *node, TplStep *out) {
+    const char *name;
+    YamlNode *with = yaml_get(map, "with");
+    const HwFormat *format = t->r->format;
+    if (with)
+        read_sets(t, with, false, out);
+    if (!yaml_str(t->r->diag, node, &name))
+        return;
+    while (out->target < format->n_rows &&
+           strcmp(format->row[out->target].name, name))
+        out->target++;
+    if (out->target == format->n_rows)
+        diag_error(t->r->diag, node->loc, "there is no instruction `%s`", name);
+}
+
 static void read_cell(Reader *t, YamlNode *map, const char *key, TplStep *out) {
     if (!yaml_is(t->r->diag, map, YAML_MAP))
         return;
@@ -192,16 +209,16 @@ static void read_get(Reader *t, YamlNode *map, TplStep *out) {
 }
 
 static void read_step(Reader *t, YamlNode *map, TplStep *out) {
-    static const char *const keys[] = {"set",     "each",  "when",  "run",
-                                       "require", "get",   "put",   "copy",
-                                       "product", "scale", "divide"};
+    static const char *const keys[] = {
+        "set",  "each",    "when",  "run",    "require", "get",   "put",
+        "copy", "product", "scale", "divide", "emit",    "forget"};
     uint32_t kind = 0;
     out->loc = map->loc;
     if (!yaml_is(t->r->diag, map, YAML_MAP))
         return;
-    while (kind <= TPL_DIVIDE && !yaml_get(map, keys[kind]))
+    while (kind <= TPL_FORGET && !yaml_get(map, keys[kind]))
         kind++;
-    if (kind > TPL_DIVIDE) {
+    if (kind > TPL_FORGET) {
         diag_error(t->r->diag, map->loc, "this is no step of a template");
         return;
     }
@@ -241,6 +258,10 @@ static void read_step(Reader *t, YamlNode *map, TplStep *out) {
     case TPL_DIVIDE:
         out->carry = expr_of(t, map, "carry");
         read_sets(t, node, true, out);
+        break;
+    case TPL_EMIT:
+    case TPL_FORGET:
+        read_row(t, map, node, out);
         break;
     }
 }
@@ -294,42 +315,73 @@ static void check_calls(Reader *t, uint8_t *mark, uint32_t number) {
 
 /* ---- the whole ---- */
 
-static YamlNode *does_of(const YamlNode *rows, const char *name) {
-    YamlNode *row = rows ? yaml_get(rows, name) : NULL;
-    return row ? yaml_get(row, "does") : NULL;
+typedef struct Sources {
+    YamlNode *named, *ways;
+    const YamlNode *rows;
+} Sources;
+
+static uint32_t entries(const YamlNode *map) {
+    return map && map->kind == YAML_MAP ? map->n : 0;
+}
+
+/* The steps of a template: a named one, what a row does, what a way tries and
+ * does. */
+static YamlNode *steps_of(const Sources *s, const HwTemplates *all,
+                          uint32_t i) {
+    uint32_t ways = all->n - 2 * entries(s->ways);
+    if (i < all->n_named)
+        return yaml_get(s->named, s->named->key[i]);
+    const YamlNode *map = i < ways ? s->rows : s->ways;
+    YamlNode *row = map ? yaml_get(map, all->at[i].name) : NULL;
+    const char *key = i < ways ? "does" : (i - ways) % 2 ? "do" : "try";
+    return row && row->kind == YAML_MAP ? yaml_get(row, key) : NULL;
+}
+
+static void name_templates(const Sources *s, const HwFormat *format,
+                           HwTemplates *all) {
+    for (uint32_t i = 0; i < all->n_named; i++)
+        all->at[i] =
+            (Template){.name = s->named->key[i], .loc = s->named->key_loc[i]};
+    Template *at = all->at + all->n_named;
+    for (uint32_t i = 0; i < format->n_rows; i++)
+        *at++ =
+            (Template){.name = format->row[i].name, .loc = format->row[i].loc};
+    for (uint32_t i = 0; i < 2 * entries(s->ways); i++)
+        *at++ = (Template){.name = s->ways->key[i / 2],
+                           .loc = s->ways->key_loc[i / 2]};
 }
 
 void format_read_templates(ItemReader *r, const HwSpec *spec) {
-    YamlNode *map = yaml_get(r->root, "templates");
-    const YamlNode *rows = yaml_get(r->root, "instructions");
+    YamlNode *emit = yaml_get(r->root, "emit");
+    Sources s = {.named = yaml_get(r->root, "templates"),
+                 .rows = yaml_get(r->root, "instructions")};
     HwFormat *format = r->format;
-    if (!map || !yaml_is(r->diag, map, YAML_MAP))
+    if ((!s.named && !emit) ||
+        (s.named && !yaml_is(r->diag, s.named, YAML_MAP)) ||
+        (emit && !yaml_is(r->diag, emit, YAML_MAP)))
         return;
-    if (map->n > MAX_TEMPLATES) {
-        diag_error(r->diag, map->loc, "more than %d templates", MAX_TEMPLATES);
+    s.ways = emit ? yaml_get(emit, "ways") : NULL;
+    if (entries(s.named) + entries(s.ways) > MAX_TEMPLATES) {
+        diag_error(r->diag, s.named ? s.named->loc : emit->loc,
+                   "more than %d templates", MAX_TEMPLATES);
         return;
     }
     HwTemplates *all = ARENA_NEW(r->arena, HwTemplates);
-    all->n_named = map->n;
-    all->n = map->n + format->n_rows;
+    uint32_t first = entries(s.named) + format->n_rows;
+    all->n_named = entries(s.named);
+    all->n = first + 2 * entries(s.ways);
     all->at = ARENA_ARRAY(r->arena, Template, all->n + 1);
-    for (uint32_t i = 0; i < all->n; i++) {
-        bool named = i < map->n;
-        const ProgRow *row = named ? NULL : &format->row[i - map->n];
-        all->at[i].name = named ? map->key[i] : row->name;
-        all->at[i].loc = named ? map->key_loc[i] : row->loc;
-    }
-    declare_all(r, map);
-    for (uint32_t i = map->n; i < all->n; i++)
-        declare_all(r, does_of(rows, all->at[i].name));
+    name_templates(&s, format, all);
+    if (emit)
+        declare_all(r, emit);
+    for (uint32_t i = 0; i < first; i++)
+        declare_all(r, steps_of(&s, all, i));
     Reader t = {.r = r, .spec = spec, .all = all};
-    for (uint32_t i = 0; i < all->n; i++) {
-        YamlNode *list = i < map->n ? yaml_get(map, map->key[i])
-                                    : does_of(rows, all->at[i].name);
-        read_steps(&t, list, &all->at[i].n, &all->at[i].step);
-    }
+    for (uint32_t i = 0; i < all->n; i++)
+        read_steps(&t, steps_of(&s, all, i), &all->at[i].n, &all->at[i].step);
     uint8_t *mark = ARENA_ARRAY(r->arena, uint8_t, all->n + 1);
     for (uint32_t i = 0; i < all->n; i++)
         check_calls(&t, mark, i);
     format->templates = all;
+    format_read_emit(r, emit, first);
 }

@@ -56,6 +56,16 @@ bool template_set(TemplateRun *run, const char *name, int64_t value) {
     return true;
 }
 
+bool template_set_vector(TemplateRun *run, const char *name, uint32_t n,
+                         const int64_t *num) {
+    uint32_t number = expr_find(run->env.names, name);
+    if (number == EXPR_NONE ||
+        run->env.names->list.at[number].kind != EXPR_VECTOR)
+        return false;
+    run->env.vector[number] = (ExprVector){.set = true, .n = n, .num = num};
+    return true;
+}
+
 int64_t template_get(const TemplateRun *run, const char *name, int64_t absent) {
     uint32_t number = expr_find(run->env.names, name);
     ExprFault fault;

@@ -316,7 +316,8 @@ static Cellar *open_memories(Arena *arena, const HwSpec *spec, const void *main,
 }
 
 const DoesResult *program_does(Arena *arena, const Program *program,
-                               const void *main, uint64_t bytes) {
+                               const void *main, uint64_t bytes,
+                               const DoesWatch *watch) {
     const HwSpec *spec = program->spec;
     Does does = {open_memories(arena, spec, main, bytes)};
     TemplateRun run = template_run(arena, spec, DOES_STEPS, act, &does);
@@ -326,6 +327,8 @@ const DoesResult *program_does(Arena *arena, const Program *program,
     for (uint32_t i = 0; ok && i < program->n_nodes; i++) {
         ok = template_node(&run, &program->node[i]);
         out->done = i + ok;
+        if (ok && watch && spec->backing >= 0)
+            watch->after(watch->context, i, does.memory[spec->backing].byte);
     }
     DoesMemory *count = ARENA_ARRAY(arena, DoesMemory, spec->n_memories + 1);
     for (uint32_t i = 0; i < spec->n_memories; i++)

@@ -20,5 +20,5 @@ False 0
 acme-slice listing
 k210 file
 max78000 description
-gemmini-16 None
+gemmini-16 words
 --- stderr

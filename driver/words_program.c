@@ -1,0 +1,540 @@
+/* words_program.c - compile and verify for machines that run lists of words:
+ * graph -> passes -> words; see wordgen/wordgen.h.
+ *
+ * Where the host runs a layer between others, there are several lists; each
+ * begins with a machine that knows nothing.
+ */
+#include "driver/words_program.h"
+
+#include "driver/commands.h"
+#include "driver/rounding.h"
+#include "sim/does.h"
+#include "wordgen/wordgen.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Instructions [first, end) as a file. */
+typedef struct Part {
+    uint32_t first, end;
+    const uint8_t *data;
+    size_t len;
+} Part;
+
+typedef struct Made {
+    Pipeline p;
+    const Emitted *emitted;
+    uint32_t n_parts;
+    Part *part;
+    uint32_t layers, on_engine, nothing; /* the network's layers */
+} Made;
+
+/* ---- making ---- */
+
+static void split(Arena *arena, Made *made) {
+    const Graph *g = made->p.graph;
+    bool open = false;
+    made->part = ARENA_ARRAY(arena, Part, g->node.n + 1);
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const EmitLayer *l = &made->emitted->layer[i];
+        made->layers += g->node.at[i].op != OP_INPUT;
+        made->on_engine += l->way != NULL;
+        made->nothing += !l->way && !l->why && g->node.at[i].op != OP_INPUT;
+        if (l->why)
+            open = false;
+        if (!l->n)
+            continue;
+        if (!open)
+            made->part[made->n_parts++] = (Part){.first = l->first};
+        open = true;
+        made->part[made->n_parts - 1].end = l->first + l->n;
+    }
+}
+
+static bool encode(Arena *arena, Diag *diag, const Emitted *emitted,
+                   Part *part) {
+    Program program = *emitted->program;
+    program.node += part->first;
+    program.n_nodes = part->end - part->first;
+    return program_encode(arena, diag, &program, &part->data, &part->len);
+}
+
+static ExitCode make(Arena *arena, Diag *diag, const Options *options,
+                     Made *out) {
+    *out = (Made){0};
+    if (options->emit && strcmp(options->emit, "words") != 0) {
+        diag_error(diag, (Loc){0}, "--emit %s: for this machine only words",
+                   options->emit);
+        return EXIT_BAD_USAGE;
+    }
+    ExitCode code = pipeline_run(arena, diag, options, STAGE_PASSES, &out->p);
+    if (code != EXIT_FINE)
+        return code;
+    bool no_fit;
+    double start = now_ms();
+    if (is_real(out->p.original))
+        diag_note(diag, (Loc){0},
+                  "amphora quantise %s --calibrate DIR -t %s makes a network "
+                  "of codes",
+                  options->file, options->target);
+    out->emitted =
+        wordgen_network(arena, diag, out->p.spec, out->p.graph, &no_fit);
+    out->p.ms[STAGE_CODEGEN] = now_ms() - start;
+    if (!out->emitted)
+        return no_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
+    split(arena, out);
+    for (uint32_t i = 0; i < out->n_parts; i++)
+        if (!encode(arena, diag, out->emitted, &out->part[i]))
+            return EXIT_BAD_INPUT;
+    if (!out->n_parts)
+        diag_error(diag, (Loc){0},
+                   "no layer becomes words: see --explain for why");
+    return out->n_parts ? EXIT_FINE : EXIT_BAD_INPUT;
+}
+
+/* ---- what must move ---- */
+
+/* Bytes of the operands and results of the layers that have words, once each;
+ * all constants. */
+static uint64_t compulsory(const Made *made) {
+    const Graph *g = made->p.graph;
+    uint64_t bytes = made->emitted->constants;
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const Node *node = &g->node.at[i];
+        for (uint32_t k = 0; made->emitted->layer[i].way && k < node->n_in; k++)
+            bytes += shape_count(&graph_tensor(g, node->in[k])->shape);
+        if (made->emitted->layer[i].way)
+            bytes += shape_count(&graph_tensor(g, node->out[0])->shape);
+    }
+    return bytes;
+}
+
+/* ---- files ---- */
+
+static cJSON *tensor_json(const Emitted *emitted, TensorId id) {
+    const Tensor *t = graph_tensor(emitted->graph, id);
+    const EmitPlace *p = &emitted->place[id.i];
+    Volume v = {p->c, p->h, p->w, {0}};
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "name", t->name);
+    cJSON *shape = cJSON_AddArrayToObject(json, "shape");
+    for (uint32_t i = 0; i < t->shape.rank; i++)
+        cJSON_AddItemToArray(shape, cJSON_CreateNumber(t->shape.dim[i]));
+    if (!p->there)
+        return json;
+    uint64_t at = layout_offset(emitted->layout, &v, p->first, 0, 0, 0);
+    uint32_t next = p->own_c > 1;
+    cJSON_AddNumberToObject(json, "address", (double)(p->at + at));
+    cJSON_AddStringToObject(json, "type", quant_type[t->quant.type].name);
+    cJSON_AddNumberToObject(json, "scale", t->quant.scale);
+    cJSON_AddNumberToObject(json, "zero", t->quant.zero);
+    const uint32_t size[3] = {p->own_c, p->h, p->w};
+    const uint32_t one[3][3] = {
+        {next, 0, 0}, {0, p->h > 1, 0}, {0, 0, p->w > 1}};
+    static const char *const axis[3] = {"c", "h", "w"};
+    for (int k = 0; k < 3; k++) {
+        cJSON *a = cJSON_AddObjectToObject(json, axis[k]);
+        uint64_t to = layout_offset(emitted->layout, &v, p->first + one[k][0],
+                                    one[k][1], one[k][2], 0);
+        cJSON_AddNumberToObject(a, "size", size[k]);
+        cJSON_AddNumberToObject(a, "step", (double)(to - at));
+    }
+    return json;
+}
+
+static void add_layers(cJSON *json, const Made *made) {
+    const Graph *g = made->p.graph;
+    cJSON *layers = cJSON_AddArrayToObject(json, "layers");
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const EmitLayer *l = &made->emitted->layer[i];
+        const Node *node = &g->node.at[i];
+        if (!l->way && !l->why)
+            continue;
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "name", node->name);
+        cJSON_AddStringToObject(one, "operator", op_info[node->op].name);
+        if (l->why)
+            cJSON_AddStringToObject(one, "host", l->why);
+        else
+            cJSON_AddStringToObject(one, "way", l->way);
+        cJSON_AddNumberToObject(one, "first", l->first);
+        cJSON_AddNumberToObject(one, "words", l->n);
+        for (uint32_t k = 0; k < l->n_chosen; k++)
+            cJSON_AddNumberToObject(one, l->chosen[k].name,
+                                    (double)l->chosen[k].value);
+        cJSON *ins = cJSON_AddArrayToObject(one, "in");
+        for (uint32_t k = 0; k < node->n_in; k++)
+            cJSON_AddItemToArray(ins, tensor_json(made->emitted, node->in[k]));
+        cJSON_AddItemToObject(one, "out",
+                              tensor_json(made->emitted, node->out[0]));
+        cJSON_AddItemToArray(layers, one);
+    }
+}
+
+static const char *part_name(Arena *arena, const Made *made, const char *stem,
+                             uint32_t i) {
+    const char *ending = made->emitted->program->container;
+    return made->n_parts == 1
+               ? arena_printf(arena, "%s.%s", stem, ending)
+               : arena_printf(arena, "%s.%u.%s", stem, i, ending);
+}
+
+static cJSON *map_json(Arena *arena, const Made *made, const char *stem) {
+    const Emitted *emitted = made->emitted;
+    const HwSpec *spec = made->p.spec;
+    const Graph *g = emitted->graph;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "network", g->name);
+    cJSON_AddStringToObject(json, "machine", spec->machine);
+    cJSON *parts = cJSON_AddArrayToObject(json, "words");
+    for (uint32_t i = 0; i < made->n_parts; i++) {
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "file", part_name(arena, made, stem, i));
+        cJSON_AddNumberToObject(one, "first", made->part[i].first);
+        cJSON_AddNumberToObject(one, "words",
+                                made->part[i].end - made->part[i].first);
+        cJSON_AddItemToArray(parts, one);
+    }
+    cJSON_AddStringToObject(json, "memory", spec->memory[spec->backing].name);
+    cJSON_AddStringToObject(json, "before",
+                            arena_printf(arena, "%s.before.bin", stem));
+    cJSON_AddNumberToObject(json, "bytes", (double)emitted->bytes);
+    cJSON_AddNumberToObject(json, "constants", (double)emitted->constants);
+    cJSON *inputs = cJSON_AddArrayToObject(json, "inputs");
+    for (uint32_t i = 0; i < g->node.n; i++)
+        if (g->node.at[i].op == OP_INPUT)
+            cJSON_AddItemToArray(inputs,
+                                 tensor_json(emitted, g->node.at[i].out[0]));
+    cJSON *outputs = cJSON_AddArrayToObject(json, "outputs");
+    for (uint32_t i = 0; i < g->output.n; i++)
+        cJSON_AddItemToArray(outputs, tensor_json(emitted, g->output.at[i]));
+    add_layers(json, made);
+    return json;
+}
+
+/* ---- a run ---- */
+
+typedef struct Wrong {
+    const char *layer;
+    uint64_t codes, wrong;
+    double most;
+} Wrong;
+
+typedef struct Run {
+    Arena *arena;
+    const Made *made;
+    const Values *reference; /* of made->p.original */
+    float **value;           /* by tensor of made->p.graph: as computed */
+    uint8_t *memory;
+    uint32_t offset; /* of the part's first instruction */
+    uint32_t next;   /* node of the graph that is looked at next */
+    uint64_t codes, wrong;
+    uint32_t compared, unknown; /* layers */
+    Wrong first;
+    uint64_t instructions;
+    uint64_t read, written; /* of the backing memory */
+    const char *fault;
+    Loc at;
+} Run;
+
+static void compare(Run *r, const Node *node, TensorId id) {
+    const Tensor *t = graph_tensor(r->made->p.graph, id);
+    if (t->origin.i == NONE) {
+        r->unknown++;
+        return;
+    }
+    const float *want = r->reference->at[t->origin.i], *got = r->value[id.i];
+    uint64_t n = shape_count(&t->shape);
+    Wrong w = {.layer = node->name, .codes = n};
+    for (uint64_t i = 0; i < n; i++) {
+        double off = fabs((double)got[i] - (double)want[i]);
+        w.wrong += off > 0;
+        w.most = off > w.most ? off : w.most;
+    }
+    r->compared++;
+    r->codes += n;
+    r->wrong += w.wrong;
+    if (w.wrong && !r->first.layer)
+        r->first = w;
+}
+
+static void take_value(Run *r, const Node *node, TensorId id) {
+    const Tensor *t = graph_tensor(r->made->p.graph, id);
+    r->value[id.i] = ARENA_ARRAY(r->arena, float, shape_count(&t->shape));
+    wordgen_load(r->made->emitted, id, r->memory, r->value[id.i]);
+    compare(r, node, id);
+}
+
+/* What the host computes, and layers that do nothing. */
+static void run_host(Run *r, const Node *node) {
+    const Graph *g = r->made->p.graph;
+    const float **in = ARENA_ARRAY(r->arena, const float *, node->n_in + 1);
+    Arena *scratch = arena_new("run_host");
+    for (uint32_t k = 0; k < node->n_in; k++)
+        in[k] = r->value[node->in[k].i];
+    for (uint32_t k = 0; k < node->n_out; k++) {
+        TensorId id = node->out[k];
+        uint64_t n = shape_count(&graph_tensor(g, id)->shape);
+        r->value[id.i] = ARENA_ARRAY(r->arena, float, n);
+        if (k)
+            memcpy(r->value[id.i], r->value[node->out[0].i], n * sizeof **in);
+        else
+            graph_eval_node(scratch, g, node, in, r->value[id.i]);
+        if (r->made->emitted->place[id.i].there)
+            wordgen_store(r->made->emitted, id, r->value[id.i], r->memory);
+    }
+    arena_free(scratch);
+}
+
+/* Layers whose instructions are done, and those of the host behind them. */
+static void catch_up(Run *r, uint32_t done) {
+    const Graph *g = r->made->p.graph;
+    for (; r->next < g->node.n; r->next++) {
+        const EmitLayer *l = &r->made->emitted->layer[r->next];
+        const Node *node = &g->node.at[r->next];
+        if (l->first + l->n > done)
+            return;
+        if (l->way)
+            take_value(r, node, node->out[0]);
+        else if (l->why)
+            run_host(r, node);
+        else if (node->op != OP_INPUT)
+            take_value(r, node, node->out[0]);
+    }
+}
+
+static void after(void *context, uint32_t node, uint8_t *main) {
+    Run *r = context;
+    r->memory = main;
+    catch_up(r, r->offset + node + 1);
+}
+
+static void put_inputs(Run *r, const float *const *inputs) {
+    const Graph *g = r->made->p.graph;
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        if (g->node.at[i].op != OP_INPUT)
+            continue;
+        TensorId id = g->node.at[i].out[0];
+        uint64_t n = shape_count(&graph_tensor(g, id)->shape);
+        r->value[id.i] = ARENA_ARRAY(r->arena, float, n);
+        memcpy(r->value[id.i], inputs[k++], n * sizeof **inputs);
+        if (r->made->emitted->place[id.i].there)
+            wordgen_store(r->made->emitted, id, r->value[id.i], r->memory);
+    }
+}
+
+static bool run_part(Run *r, Diag *diag, const Part *part) {
+    const Made *made = r->made;
+    DoesWatch watch = {after, r};
+    const Program *read = program_decode(r->arena, diag, made->p.spec,
+                                         "(words)", part->data, part->len);
+    if (!read)
+        return false;
+    r->offset = part->first;
+    const DoesResult *done =
+        program_does(r->arena, read, r->memory, made->emitted->bytes, &watch);
+    r->memory = (uint8_t *)(uintptr_t)done->main;
+    r->instructions += done->done;
+    r->read += done->memory[made->p.spec->backing].read;
+    r->written += done->memory[made->p.spec->backing].written;
+    r->fault = done->failed;
+    r->at = done->at;
+    return true;
+}
+
+static bool run_words(Run *r, Diag *diag) {
+    catch_up(r, 0);
+    for (uint32_t i = 0; i < r->made->n_parts && !r->fault; i++)
+        if (!run_part(r, diag, &r->made->part[i]))
+            return false;
+    return true;
+}
+
+/* ---- compile ---- */
+
+/* With --input the backing memory has what is given. */
+static bool give_inputs(Arena *arena, Diag *diag, const Options *options,
+                        const Made *made) {
+    Run r = {.arena = arena, .made = made, .memory = made->emitted->image};
+    if (!options->n_inputs)
+        return true;
+    const float *const *values =
+        read_inputs(arena, diag, options, made->p.original);
+    r.value = ARENA_ARRAY(arena, float *, made->p.graph->tensor.n + 1);
+    if (values)
+        put_inputs(&r, values);
+    if (values && made->n_parts)
+        while (r.next < made->p.graph->node.n &&
+               !made->emitted->layer[r.next].n) {
+            const EmitLayer *l = &made->emitted->layer[r.next];
+            if (l->why)
+                run_host(&r, &made->p.graph->node.at[r.next]);
+            r.next++;
+        }
+    return values != NULL;
+}
+
+static bool write_files(Arena *arena, Diag *diag, const Options *options,
+                        const Made *made, const char *stem) {
+    const char *dir = options->out ? options->out : ".";
+    bool ok = file_make_dir(arena, diag, dir);
+    for (uint32_t i = 0; ok && i < made->n_parts; i++)
+        ok = file_write(
+            arena, diag,
+            arena_printf(arena, "%s/%s", dir, part_name(arena, made, stem, i)),
+            made->part[i].data, made->part[i].len);
+    char *text = cJSON_Print(map_json(arena, made, stem));
+    ok = ok &&
+         file_write(arena, diag,
+                    arena_printf(arena, "%s/%s.before.bin", dir, stem),
+                    made->emitted->image, made->emitted->bytes) &&
+         file_write(arena, diag,
+                    arena_printf(arena, "%s/%s.map.json", dir, stem), text,
+                    strlen(text));
+    cJSON_free(text);
+    return ok;
+}
+
+static void print_layers(const Made *made, const Options *options) {
+    const Graph *g = made->p.graph;
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const EmitLayer *l = &made->emitted->layer[i];
+        const Node *node = &g->node.at[i];
+        if (l->why)
+            say("host    %s (%s): %s\n", node->name, op_info[node->op].name,
+                l->why);
+        if (!l->way || !options->explain)
+            continue;
+        say("layer   %s (%s): %s, %u words", node->name, op_info[node->op].name,
+            l->way, l->n);
+        for (uint32_t k = 0; k < l->n_chosen; k++)
+            say(" %s=%lld", l->chosen[k].name, (long long)l->chosen[k].value);
+        say("\n");
+    }
+}
+
+static void print_made(Arena *arena, const Made *made, const Options *options) {
+    const Emitted *emitted = made->emitted;
+    say("%s on %s: %u layers, %u as words, %u nothing to do, %u of the host\n",
+        emitted->graph->name, made->p.spec->machine, made->layers,
+        made->on_engine, made->nothing,
+        made->layers - made->on_engine - made->nothing);
+    print_layers(made, options);
+    say("memory  %s bytes, %s of them constants\n",
+        with_commas(arena, emitted->bytes),
+        with_commas(arena, emitted->constants));
+}
+
+ExitCode compile_words(Arena *arena, Diag *diag, const Options *options) {
+    Made made;
+    ExitCode code = make(arena, diag, options, &made);
+    const char *stem = file_stem(arena, options->file);
+    if (code != EXIT_FINE)
+        return code;
+    if (!give_inputs(arena, diag, options, &made) ||
+        !write_files(arena, diag, options, &made, stem))
+        return EXIT_BAD_INPUT;
+    if (options->json) {
+        cJSON *json = map_json(arena, &made, stem);
+        cJSON_AddBoolToObject(json, "ok", true);
+        print_json(arena, json);
+        return EXIT_FINE;
+    }
+    print_made(arena, &made, options);
+    for (uint32_t i = 0; i < made.n_parts; i++)
+        say("wrote   %s/%s: %s instructions\n",
+            options->out ? options->out : ".", part_name(arena, &made, stem, i),
+            with_commas(arena, made.part[i].end - made.part[i].first));
+    say("wrote   %s/%s.before.bin, %s.map.json\n",
+        options->out ? options->out : ".", stem, stem);
+    return EXIT_FINE;
+}
+
+/* ---- verify ---- */
+
+static bool is_right(const Run *r) {
+    return !r->fault && !r->wrong && r->compared &&
+           r->next == r->made->p.graph->node.n;
+}
+
+static void verdict_json(Arena *arena, const Run *r, const Roundings *rounded) {
+    const Made *made = r->made;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddBoolToObject(json, "ok", is_right(r));
+    cJSON_AddStringToObject(json, "network", made->p.graph->name);
+    cJSON_AddStringToObject(json, "machine", made->p.spec->machine);
+    cJSON_AddNumberToObject(json, "instructions", (double)r->instructions);
+    cJSON_AddNumberToObject(json, "layers", made->layers);
+    cJSON_AddNumberToObject(json, "engine_layers", made->on_engine);
+    cJSON_AddNumberToObject(json, "lists", made->n_parts);
+    cJSON_AddNumberToObject(json, "layers_compared", r->compared);
+    cJSON_AddNumberToObject(json, "layers_without_values", r->unknown);
+    cJSON_AddNumberToObject(json, "codes", (double)r->codes);
+    cJSON_AddNumberToObject(json, "codes_wrong", (double)r->wrong);
+    cJSON_AddNumberToObject(json, "read", (double)r->read);
+    cJSON_AddNumberToObject(json, "written", (double)r->written);
+    cJSON_AddNumberToObject(json, "compulsory", (double)compulsory(made));
+    if (r->fault)
+        cJSON_AddStringToObject(json, "fault", r->fault);
+    if (r->first.layer)
+        cJSON_AddStringToObject(json, "first_wrong", r->first.layer);
+    if (rounded->n)
+        cJSON_AddItemToObject(json, "rounding", roundings_json(rounded));
+    print_json(arena, json);
+}
+
+static void verdict_print(Arena *arena, const Run *r, const Options *options,
+                          const Roundings *rounded) {
+    const Made *made = r->made;
+    print_made(arena, made, options);
+    say("values  %s codes of %u layers compared, %s\n",
+        with_commas(arena, r->codes), r->compared,
+        r->wrong ? arena_printf(arena, "%s WRONG", with_commas(arena, r->wrong))
+                 : "all equal");
+    if (r->first.layer)
+        say("first   %s: %s of %s codes, by up to %g\n", r->first.layer,
+            with_commas(arena, r->first.wrong),
+            with_commas(arena, r->first.codes), r->first.most);
+    if (r->unknown)
+        say("unknown %u layers have no counterpart in the network\n",
+            r->unknown);
+    say("moved   %s bytes read, %s written; operands, results and constants "
+        "once: %s\n",
+        with_commas(arena, r->read), with_commas(arena, r->written),
+        with_commas(arena, compulsory(made)));
+    roundings_print(arena, rounded);
+    if (r->fault)
+        say("fault   at instruction %s: %s\n",
+            with_commas(arena, r->instructions), r->fault);
+    say("%s instructions in %u lists: %s\n",
+        with_commas(arena, r->instructions), made->n_parts,
+        is_right(r) ? "right" : "WRONG");
+}
+
+ExitCode verify_words(Arena *arena, Diag *diag, const Options *options) {
+    Made made;
+    ExitCode code = make(arena, diag, options, &made);
+    if (code != EXIT_FINE)
+        return code;
+    const float *const *values =
+        read_inputs(arena, diag, options, made.p.original);
+    if (!values)
+        return EXIT_BAD_INPUT;
+    Values reference;
+    evaluate(arena, made.p.original, values, &reference);
+    Roundings rounded = roundings_of(arena, &made.p, values, reference);
+    Run r = {.arena = arena,
+             .made = &made,
+             .reference = &reference,
+             .memory = made.emitted->image,
+             .value = ARENA_ARRAY(arena, float *, made.p.graph->tensor.n + 1)};
+    put_inputs(&r, values);
+    if (!run_words(&r, diag))
+        return EXIT_BAD_INPUT;
+    if (options->json)
+        verdict_json(arena, &r, &rounded);
+    else
+        verdict_print(arena, &r, options, &rounded);
+    return is_right(&r) ? EXIT_FINE : EXIT_BAD_INPUT;
+}

@@ -1,0 +1,334 @@
+/* lower.c - from the graph to words, layer by layer; wordgen.h.
+ *
+ * First the way of each layer, its sizes and constants; then places in the
+ * backing memory; then words, which know all addresses.
+ */
+#include "wordgen/inside.h"
+
+#include "passes/legal.h"
+
+#include <string.h>
+
+enum { MOST_STEPS = 1 << 30, MOST_WORDS = 1 << 26 };
+
+/* ---- the act of EMIT and FORGET ---- */
+
+static bool same_meanings(const ProgRow *row, const ProgNode *node,
+                          const ProgMeaning *said) {
+    (void)row;
+    for (uint32_t i = 0; i < node->scope.n_meanings; i++)
+        if (node->scope.meaning[i].set != said[i].set ||
+            node->scope.meaning[i].num != said[i].num)
+            return false;
+    return true;
+}
+
+/* Does it say what holds already? Else it does from now on. */
+static bool holds_already(Emitter *e, uint32_t row, int64_t number,
+                          const ProgNode *node) {
+    for (uint32_t i = 0; i < e->held.n; i++) {
+        Held *held = &e->held.at[i];
+        if (held->row != row || held->number != number)
+            continue;
+        if (same_meanings(node->row, node, held->meaning))
+            return true;
+        held->meaning = node->scope.meaning;
+        return false;
+    }
+    vec_push(e->arena, &e->held, ((Held){row, number, node->scope.meaning}));
+    return false;
+}
+
+static void forget(Emitter *e, uint32_t row) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < e->held.n; i++)
+        if (e->held.at[i].row != row)
+            e->held.at[n++] = e->held.at[i];
+    e->held.n = n;
+}
+
+static bool act(TemplateRun *run, const TplStep *step) {
+    Emitter *e = run->context;
+    int64_t number = 0;
+    for (uint32_t i = 0; i < step->n_sets; i++) {
+        int64_t value;
+        if (!template_eval(run, step->set[i].value, 0, &value) ||
+            !template_assign(run, &step->set[i], value))
+            return false;
+    }
+    if (step->kind == TPL_FORGET) {
+        forget(e, step->target);
+        return true;
+    }
+    if (step->kind != TPL_EMIT)
+        return template_fail(run, step->loc,
+                             "only instructions are emitted here");
+    if (e->node.n >= MOST_WORDS)
+        return template_fail(run, step->loc, "too many instructions");
+    const Expr *holds = program_emit_holds(e->spec, step->target);
+    ProgNode node = program_emit_node(run, e->arena, step->target);
+    node.loc = e->loc;
+    if (!template_eval(run, holds, 0, &number))
+        return false;
+    if (!holds || !holds_already(e, step->target, number, &node))
+        vec_push(e->arena, &e->node, node);
+    return true;
+}
+
+/* ---- ways ---- */
+
+static bool fault(Emitter *e, const Node *node) {
+    diag_error(e->diag, node->loc, "layer \"%s\" (%s): %s", node->name,
+               op_info[node->op].name, e->run.failed);
+    diag_note(e->diag, e->run.at, "here");
+    return false;
+}
+
+/* NULL where all hold, else the first that does not. */
+static const char *lacks(Emitter *e, const EmitWay *way) {
+    for (uint32_t i = 0; i < way->n_requires; i++) {
+        int64_t holds;
+        if (!template_eval(&e->run, way->require[i], 1, &holds))
+            return e->run.failed;
+        if (!holds)
+            return arena_printf(
+                e->arena, "%s: %s does not hold", way->name,
+                expr_text(e->arena, e->run.env.names, way->require[i], NULL));
+    }
+    return NULL;
+}
+
+/* Volumes of one image, all of codes of one byte. */
+static const char *unfit(const Emitter *e, const Node *node) {
+    uint32_t c, h, w;
+    for (uint32_t k = 0; k < node->n_in + node->n_out; k++) {
+        TensorId id = k < node->n_in ? node->in[k] : node->out[k - node->n_in];
+        const Tensor *t = graph_tensor(e->g, id);
+        if (t->quant.type == QUANT_NONE ||
+            quant_type[t->quant.type].size != e->spec->element)
+            return arena_printf(e->arena, "%s is not of codes of %u bytes",
+                                t->name, e->spec->element);
+        if (!wordgen_volume(&t->shape, &c, &h, &w))
+            return arena_printf(e->arena, "%s has several images", t->name);
+    }
+    return NULL;
+}
+
+static bool find_way(Emitter *e, NodeId id) {
+    const Node *node = graph_node(e->g, id);
+    Work *work = &e->work[id.i];
+    HwOp op = legal_op(e->g, id);
+    work->why = unfit(e, node);
+    if (work->why)
+        return true;
+    work->why = arena_printf(e->arena, "no way for %s", hw_op_name[op]);
+    if (op == HW_OP_HOST)
+        return true;
+    wordgen_facts(e, id, false);
+    for (uint32_t i = 0; i < e->emit->n; i++) {
+        const EmitWay *way = &e->emit->way[i];
+        if (!way->runs[op])
+            continue;
+        work->why = lacks(e, way);
+        if (e->run.failed)
+            return fault(e, node);
+        if (work->why)
+            continue;
+        work->chosen = wordgen_choose(e, way);
+        if (e->run.failed)
+            return fault(e, node);
+        work->why = arena_printf(e->arena,
+                                 "%s: no size of tiles is within "
+                                 "the limits",
+                                 way->name);
+        if (!work->chosen)
+            continue;
+        work->way = way;
+        work->why = NULL;
+        return true;
+    }
+    return true;
+}
+
+static bool store_constants(Emitter *e, NodeId id) {
+    Work *work = &e->work[id.i];
+    wordgen_facts(e, id, true);
+    if (wordgen_choice(e, work->way, work->chosen))
+        work->stored = wordgen_constants(e, work->way);
+    return work->stored || fault(e, graph_node(e->g, id));
+}
+
+static bool prepare(Emitter *e) {
+    for (uint32_t i = 0; i < e->g->node.n; i++) {
+        const Node *node = &e->g->node.at[i];
+        if (e->work[i].renames || node->op == OP_INPUT)
+            continue;
+        if (!find_way(e, (NodeId){i}) ||
+            (e->work[i].way && !store_constants(e, (NodeId){i})))
+            return false;
+        arena_reset(e->scratch);
+    }
+    return true;
+}
+
+/* ---- words ---- */
+
+static bool write_layer(Emitter *e, NodeId id) {
+    const Node *node = graph_node(e->g, id);
+    const Work *work = &e->work[id.i];
+    e->loc = node->loc;
+    wordgen_facts(e, id, false);
+    for (uint32_t i = 0; i < work->way->n_constants; i++) {
+        e->run.env.set[work->stored[i].name] = true;
+        e->run.env.num[work->stored[i].name] = (int64_t)work->stored[i].at;
+    }
+    return (wordgen_choice(e, work->way, work->chosen) &&
+            template_call(&e->run, work->way->steps)) ||
+           fault(e, node);
+}
+
+static void say_layer(Emitter *e, uint32_t i, EmitLayer *out) {
+    const Work *work = &e->work[i];
+    *out = (EmitLayer){.node = {i}, .first = e->node.n, .why = work->why};
+    if (!work->way)
+        return;
+    EmitChosen *chosen =
+        ARENA_ARRAY(e->arena, EmitChosen, work->way->n_choices + 1);
+    for (uint32_t k = 0; k < work->way->n_choices; k++)
+        chosen[k] = (EmitChosen){
+            e->run.env.names->list.at[work->way->choice[k].name].name,
+            work->chosen[k]};
+    out->way = work->way->name;
+    out->n_chosen = work->way->n_choices;
+    out->chosen = chosen;
+}
+
+/* What the host does between words may change nothing that they hold, but a
+ * list of words that follows begins anew. */
+static const EmitLayer *write_layers(Emitter *e) {
+    EmitLayer *out = ARENA_ARRAY(e->arena, EmitLayer, e->g->node.n + 1);
+    for (uint32_t i = 0; i < e->g->node.n; i++) {
+        say_layer(e, i, &out[i]);
+        if (out[i].why)
+            e->held.n = 0;
+        if (out[i].way && !write_layer(e, (NodeId){i}))
+            return NULL;
+        out[i].n = e->node.n - out[i].first;
+        arena_reset(e->scratch);
+    }
+    return out;
+}
+
+static const Program *program_of(Emitter *e) {
+    Program *program = program_new(e->arena, e->spec);
+    program->n_nodes = e->node.n;
+    program->node = e->node.at;
+    return program;
+}
+
+static const Emitted *finish(Emitter *e, uint64_t height) {
+    Emitted *out = ARENA_NEW(e->arena, Emitted);
+    const EmitLayer *layer = write_layers(e);
+    if (!layer)
+        return NULL;
+    *out = (Emitted){.graph = e->g,
+                     .program = program_of(e),
+                     .layer = layer,
+                     .place = e->place,
+                     .layout = e->spec->memory[e->spec->backing].layout,
+                     .image = ARENA_ARRAY(e->arena, uint8_t, height + 1),
+                     .bytes = height,
+                     .constants = e->constant.n};
+    if (e->constant.n)
+        memcpy(out->image + e->base, e->constant.at, e->constant.n);
+    return out;
+}
+
+static const Emitted *run(Emitter *e, bool *no_fit) {
+    uint64_t height;
+    wordgen_homes(e);
+    e->place = ARENA_ARRAY(e->arena, EmitPlace, e->g->tensor.n + 1);
+    if (!prepare(e))
+        return NULL;
+    if (wordgen_place(e, &height))
+        return finish(e, height);
+    const HwMemory *m = &e->spec->memory[e->spec->backing];
+    *no_fit = true;
+    diag_error(e->diag, (Loc){0},
+               "%s has %llu bytes: too few for %u bytes of constants and the "
+               "volumes",
+               m->name, (unsigned long long)m->size, e->constant.n);
+    return NULL;
+}
+
+const Emitted *wordgen_network(Arena *arena, Diag *diag, const HwSpec *spec,
+                               const Graph *graph, bool *no_fit) {
+    Emitter e = {.arena = arena,
+                 .scratch = arena_new("emit"),
+                 .diag = diag,
+                 .spec = spec,
+                 .emit = program_emit(spec),
+                 .g = graph,
+                 .work = ARENA_ARRAY(arena, Work, graph->node.n + 1)};
+    *no_fit = false;
+    if (!e.emit || spec->backing < 0 || !spec->memory[spec->backing].layout) {
+        diag_error(diag, spec->loc,
+                   "%s: words need a section `emit`, and a backing memory with "
+                   "a layout",
+                   spec->machine);
+        arena_free(e.scratch);
+        return NULL;
+    }
+    e.run = template_run(arena, spec, MOST_STEPS, act, &e);
+    e.base = e.emit->first;
+    const Emitted *out = run(&e, no_fit);
+    arena_free(e.scratch);
+    return out;
+}
+
+/* ---- values ---- */
+
+typedef struct Walk {
+    LayoutTables table;
+    const EmitPlace *place;
+    bool last; /* the last axis is c */
+} Walk;
+
+static Walk walk_of(Arena *arena, const Emitted *emitted, TensorId id) {
+    const EmitPlace *p = &emitted->place[id.i];
+    Volume volume = {p->c, p->h, p->w, {0}};
+    return (Walk){layout_tables(arena, emitted->layout, &volume), p,
+                  graph_tensor(emitted->graph, id)->shape.rank != 4};
+}
+
+static uint64_t byte_at(const Walk *w, uint64_t i) {
+    const EmitPlace *p = w->place;
+    uint64_t plane = (uint64_t)p->h * p->w;
+    uint64_t c = w->last ? i % p->own_c : i / plane;
+    uint64_t rest = w->last ? i / p->own_c : i % plane;
+    return p->at + w->table.c_at[p->first + c] + w->table.h_at[rest / p->w] +
+           w->table.w_at[rest % p->w];
+}
+
+void wordgen_store(const Emitted *emitted, TensorId tensor, const float *codes,
+                   uint8_t *memory) {
+    Arena *scratch = arena_new("wordgen_store");
+    Walk w = walk_of(scratch, emitted, tensor);
+    uint64_t n = shape_count(&graph_tensor(emitted->graph, tensor)->shape);
+    for (uint64_t i = 0; i < n; i++)
+        memory[byte_at(&w, i)] = (uint8_t)(int32_t)codes[i];
+    arena_free(scratch);
+}
+
+void wordgen_load(const Emitted *emitted, TensorId tensor,
+                  const uint8_t *memory, float *codes) {
+    Arena *scratch = arena_new("wordgen_load");
+    const Tensor *t = graph_tensor(emitted->graph, tensor);
+    Walk w = walk_of(scratch, emitted, tensor);
+    uint64_t n = shape_count(&t->shape);
+    for (uint64_t i = 0; i < n; i++) {
+        uint8_t byte = memory[byte_at(&w, i)];
+        codes[i] = t->quant.type == QUANT_I8 ? (float)(int8_t)byte : byte;
+    }
+    arena_free(scratch);
+}
