@@ -384,7 +384,9 @@ static bool write_files(Arena *arena, Diag *diag, const Options *options,
             arena, diag,
             arena_printf(arena, "%s/%s", dir, part_name(arena, made, stem, i)),
             made->part[i].data, made->part[i].len);
-    char *text = cJSON_Print(map_json(arena, made, stem));
+    cJSON *json = map_json(arena, made, stem);
+    char *text = cJSON_Print(json);
+    cJSON_Delete(json);
     ok = ok &&
          file_write(arena, diag,
                     arena_printf(arena, "%s/%s.before.bin", dir, stem),

@@ -65,8 +65,8 @@ static int64_t shift_even(int64_t x, int64_t shift) {
 }
 
 static int64_t held(int64_t x, uint32_t bits) {
-    int64_t most = (INT64_C(1) << (bits - 1)) - 1;
-    return !bits ? x : x > most ? most : x < -most - 1 ? -most - 1 : x;
+    int64_t most = bits ? (INT64_C(1) << (bits - 1)) - 1 : INT64_MAX;
+    return x > most ? most : x < -most - 1 ? -most - 1 : x;
 }
 
 /* ---- views ---- */
