@@ -103,6 +103,23 @@ static bool niche_at(const Skyline *sky, uint32_t lo, uint32_t from,
            (end == hi || sky->floor[end] > floor) && sky->n_open[from];
 }
 
+/* Whatever is put on the floor there closes all below it, and one with a gap
+ * may reach over a wall into a lower niche, where another belongs first. */
+static bool reaches_lower(const Skyline *sky, uint32_t section) {
+    const uint32_t *member = skyline_open(sky, section);
+    for (uint32_t k = 0; k < sky->n_open[section] && sky->strip->has_gaps;
+         k++) {
+        const Item *item = &sky->strip->item[member[k]];
+        if (!item->n_gaps || sky->low[member[k]] > sky->floor[section])
+            continue;
+        for (uint32_t t = item->lo; t < item->hi; t = item_next(item, t))
+            if (sky->floor[t] < sky->floor[section])
+                return true;
+    }
+    return false;
+}
+
+/* There is one: none reaches lower than the lowest floor. */
 static uint32_t choose_section(const Search *s, uint32_t lo, uint32_t hi,
                                Niche *niche) {
     uint32_t best = lo;
@@ -113,7 +130,7 @@ static uint32_t choose_section(const Search *s, uint32_t lo, uint32_t hi,
             continue;
         for (uint32_t t = here.lo; t < here.hi; t++) {
             double now = urgency(s, t);
-            if (now >= least)
+            if (now >= least || reaches_lower(s->sky, t))
                 continue;
             least = now;
             best = t;

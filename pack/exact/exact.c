@@ -200,15 +200,6 @@ static void descend_tight(const PackProblem *problem, uint64_t steps,
     arena_free(arena);
 }
 
-/* What stands on an aligned item and lies under one with a gap is beyond the
- * search of niches, which would prove too much of it. */
-static bool is_for_piles(const PackProblem *problem) {
-    bool aligned = problem->n_relations > 0;
-    for (uint32_t b = 0; b < problem->n_bufs && !aligned; b++)
-        aligned = problem->buf[b].align > 1;
-    return aligned;
-}
-
 static void search_loose(Arena *arena, const PackProblem *problem,
                          PackResult *result) {
     uint64_t steps = problem->budget ? problem->budget : DEFAULT_STEPS;
@@ -217,10 +208,11 @@ static void search_loose(Arena *arena, const PackProblem *problem,
         return;
     }
     descend_tight(problem, steps / TIGHT_SHARE, result);
-    if (is_for_piles(problem))
-        pile_improve(arena, problem, result);
-    else
+    if (!problem->n_relations)
         descend(arena, problem, result);
+    if (!is_decided(problem,
+                    result)) /* relations; bounds that know alignment */
+        pile_improve(arena, problem, result);
     descend_tight(problem, steps, result);
     if (!problem->n_relations)
         pile_keep_hints(arena, problem, result);

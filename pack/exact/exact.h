@@ -49,6 +49,7 @@ typedef struct Strip {
     uint32_t *members; /* items */
     uint32_t n_pins;
     uint32_t *pins;   /* items, by offset */
+    bool has_gaps;    /* one of the items */
     uint64_t unit;    /* bytes: offsets need be no finer */
     uint64_t padding; /* bytes: most that a size was rounded up by */
     uint64_t total;   /* bytes: any placement pushed down is no higher */

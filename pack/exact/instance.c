@@ -214,6 +214,9 @@ Strip *strip_new(Arena *arena, const PackProblem *problem) {
 }
 
 bool strip_index(Arena *arena, Strip *strip) {
+    strip->has_gaps = false;
+    for (uint32_t i = 0; i < strip->n; i++)
+        strip->has_gaps |= strip->item[i].n_gaps > 0;
     sort_pins(arena, strip);
     return find_members(arena, strip);
 }

@@ -50,7 +50,19 @@ static uint32_t step_of(const PackProblem *p, uint32_t b) {
     return (uint32_t)step;
 }
 
-/* Some with alignment, some with a pin or two. */
+/* Up to two gaps, with a step of life before, between and behind them. */
+static void draw_gaps(Arena *arena, Draw *d, Buffer *buf) {
+    Steps *gap = ARENA_ARRAY(arena, Steps, 2);
+    buf->gap = gap;
+    for (uint32_t at = buf->first + 1; at + 1 < buf->end && buf->n_gaps < 2;) {
+        uint32_t first = at + draw(d, buf->end - 1 - at);
+        uint32_t end = first + 1 + draw(d, buf->end - 1 - first);
+        gap[buf->n_gaps++] = (Steps){first, end};
+        at = end + 1;
+    }
+}
+
+/* Some with alignment, some with gaps, some with a pin or two. */
 static PackProblem small_problem(Arena *arena, uint64_t seed) {
     Draw d = {seed, 0};
     uint32_t n = 4 + draw(&d, 3);
@@ -59,6 +71,7 @@ static PackProblem small_problem(Arena *arena, uint64_t seed) {
     problem.seed = seed;
     problem.pool[0].align = draw(&d, 3) ? 1 : 1 + draw(&d, 4);
     bool pins = !draw(&d, 3), own = !draw(&d, 4);
+    bool gaps = seed % 2;
     for (uint32_t b = 0; b < n; b++) {
         uint32_t first = draw(&d, 7);
         buf[b] = (Buffer){.first = first,
@@ -68,6 +81,8 @@ static PackProblem small_problem(Arena *arena, uint64_t seed) {
                           .hint = PACK_NO_HINT};
         if (own && !draw(&d, 2))
             buf[b].align = 1 + draw(&d, 5);
+        if (gaps && draw(&d, 3))
+            draw_gaps(arena, &d, &buf[b]);
         if (pins && !draw(&d, 3)) {
             buf[b].pin_pool = 0;
             buf[b].pin_offset = step_of(&problem, b) * draw(&d, 8);
@@ -79,8 +94,7 @@ static PackProblem small_problem(Arena *arena, uint64_t seed) {
 static bool clear_of_others(const PackProblem *p, const int64_t *at, uint32_t b,
                             int64_t offset) {
     for (uint32_t i = 0; i < p->n_bufs; i++)
-        if (i != b && at[i] >= 0 && p->buf[i].first < p->buf[b].end &&
-            p->buf[b].first < p->buf[i].end &&
+        if (i != b && at[i] >= 0 && bufs_conflict(&p->buf[i], &p->buf[b]) &&
             at[i] < offset + (int64_t)p->buf[b].bytes[0] &&
             offset < at[i] + (int64_t)p->buf[i].bytes[0])
             return false;
