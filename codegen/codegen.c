@@ -381,6 +381,7 @@ typedef void Fill(const Emitter *e, HwFields *f, const Action *action,
 #define fill_matmul NULL
 #define fill_transpose NULL
 #define fill_reduce NULL
+#define fill_routine NULL
 #define fill_identity NULL
 
 static Fill *const fill[OP_COUNT] = {

@@ -160,6 +160,7 @@ static void add_layers_data(Builder *b) {
 #define TYPE_REDUCE "Reduction"
 #define TYPE_GATHER "Gather"
 #define TYPE_NORM "Norm"
+#define TYPE_ROUTINE "Routine"
 
 static const char *const layer_type[OP_COUNT] = {
 #define OP(NAME, name, min, max, doc) [OP_##NAME] = TYPE_##NAME,

@@ -18,7 +18,8 @@ typedef enum AttrType {
     TYPE_WORD,
     TYPE_SHAPE,
     TYPE_COEFF,
-    TYPE_TEXT
+    TYPE_TEXT,
+    TYPE_ROUTINE
 } AttrType;
 
 typedef struct AttrRow {
@@ -59,6 +60,7 @@ static uint32_t value_count(const Node *node, const AttrRow *row) {
         return node->attr.elt.coeff ? node->n_in : 0;
     case TYPE_WORD:
     case TYPE_TEXT:
+    case TYPE_ROUTINE:
         return 0;
     default:
         return row->n;
@@ -81,6 +83,7 @@ static double value_at(const Node *node, const AttrRow *row, uint32_t i) {
         return (*(const double *const *)field)[i];
     case TYPE_WORD:
     case TYPE_TEXT:
+    case TYPE_ROUTINE:
         break;
     }
     return 0;
@@ -92,7 +95,8 @@ static uint32_t word_index(const Node *node, const AttrRow *row) {
     _Static_assert(sizeof index == sizeof(ActKind) &&
                        sizeof index == sizeof(PoolKind) &&
                        sizeof index == sizeof(EltKind) &&
-                       sizeof index == sizeof(ReduceKind),
+                       sizeof index == sizeof(ReduceKind) &&
+                       sizeof index == sizeof(RoutineKind),
                    "enumerations are read as unsigned");
     memcpy(&index, (const char *)node + row->offset, sizeof index);
     return index;
@@ -104,7 +108,7 @@ static const char **text_field(const Node *node, const AttrRow *row) {
 
 static AttrPair pair_of(Arena *arena, const Node *node, const AttrRow *row) {
     AttrPair pair = {.name = row->name, .n = value_count(node, row)};
-    if (row->type == TYPE_WORD)
+    if (row->type == TYPE_WORD || row->type == TYPE_ROUTINE)
         pair.word = row->words[word_index(node, row)];
     if (row->type == TYPE_TEXT)
         pair.word = *text_field(node, row);
@@ -122,14 +126,27 @@ static bool is_said(const Node *node, const AttrRow *row) {
                                     : true;
 }
 
+static AttrPair pair_of_routine(const Node *node, const RoutineAttr *attr) {
+    const double *number = &node->attr.routine.number[attr->at];
+    if (attr->type == ROUTINE_WORD)
+        return (AttrPair){.name = attr->name,
+                          .word = attr->words[(uint32_t)*number]};
+    return (AttrPair){.name = attr->name, .n = attr->n, .value = number};
+}
+
 uint32_t graph_attr_pairs(Arena *arena, const Graph *g, NodeId id,
                           const AttrPair **out) {
     const Node *node = graph_node(g, id);
-    AttrPair *pairs = ARENA_ARRAY(arena, AttrPair, N_ROWS);
+    AttrPair *pairs = ARENA_ARRAY(arena, AttrPair, N_ROWS + ROUTINE_NUMBERS);
     uint32_t n = 0;
+    RoutineAttr attr;
     for (uint32_t i = 0; i < N_ROWS; i++)
         if (has_row(node, &rows[i]) && is_said(node, &rows[i]))
             pairs[n++] = pair_of(arena, node, &rows[i]);
+    for (uint32_t i = 0; node->op == OP_ROUTINE &&
+                         routine_attr(node->attr.routine.kind, i, &attr);
+         i++)
+        pairs[n++] = pair_of_routine(node, &attr);
     *out = pairs;
     return n;
 }
@@ -184,6 +201,11 @@ static const char *set_pair(Arena *arena, Node *node, const AttrRow *row,
                             const AttrPair *pair) {
     if (row->type == TYPE_WORD)
         return set_word(node, row, pair->word);
+    if (row->type == TYPE_ROUTINE) {
+        const char *wrong = set_word(node, row, pair->word);
+        routine_defaults(node->attr.routine.kind, node->attr.routine.number);
+        return wrong;
+    }
     if (row->type == TYPE_TEXT) {
         *text_field(node, row) = pair->word;
         return pair->word ? NULL : "must be a word";
@@ -205,6 +227,9 @@ const char *attr_set(Arena *arena, Node *node, const AttrPair *pair) {
             !strcmp(rows[i].name, pair->name))
             return set_pair(arena, node, &rows[i], pair);
     }
+    if (node->op == OP_ROUTINE)
+        return routine_set(node->attr.routine.kind, pair,
+                           node->attr.routine.number);
     return "is not an attribute of this operator";
 }
 

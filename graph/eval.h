@@ -87,5 +87,6 @@ void eval_transpose(const Eval *e);
 void eval_reduce(const Eval *e);
 void eval_gather(const Eval *e);
 void eval_norm(const Eval *e);
+void eval_routine(const Eval *e);
 
 #endif

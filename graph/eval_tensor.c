@@ -242,3 +242,18 @@ void eval_norm(const Eval *e) {
             norm_line(e, e->in[0] + at, s.axis, s.inner, e->out + at);
         }
 }
+
+void eval_routine(const Eval *e) {
+    const Node *node = e->node;
+    Shape *shape = ARENA_ARRAY(e->scratch, Shape, node->n_in);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        shape[i] = graph_tensor(e->g, node->in[i])->shape;
+    routine_run(&(RoutineCall){.arena = e->scratch,
+                               .kind = node->attr.routine.kind,
+                               .number = node->attr.routine.number,
+                               .n_in = node->n_in,
+                               .shape = shape,
+                               .in = e->in,
+                               .out_shape = *e->out_shape,
+                               .out = e->out});
+}

@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/quant.h"
 #include "base/vec.h"
+#include "routines/routine.h"
 
 #define NONE UINT32_MAX
 
@@ -171,6 +172,10 @@ typedef struct Attrs {
             const char *what; /* the file's word for it */
             uint32_t result;  /* which of the operator's results it is */
         } call;
+        struct {
+            RoutineKind kind;
+            double number[ROUTINE_NUMBERS];
+        } routine;     /* ROUTINE */
         Shape reshape; /* RESHAPE, CONSTANT: the output's shape */
         Shape perm;    /* TRANSPOSE: output's axis i is input's dim[i] */
     };

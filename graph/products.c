@@ -33,7 +33,24 @@ static uint64_t uses_of_weight(const Graph *g, const Node *node) {
     }
 }
 
+static uint64_t routine_sums(const Graph *g, const Node *node) {
+    Shape shape[ROUTINE_INPUTS];
+    for (uint32_t i = 0; i < node->n_in; i++)
+        shape[i] = graph_tensor(g, node->in[i])->shape;
+    Arena *scratch = arena_new("products");
+    uint64_t n =
+        routine_products(&(RoutineCall){.arena = scratch,
+                                        .kind = node->attr.routine.kind,
+                                        .number = node->attr.routine.number,
+                                        .n_in = node->n_in,
+                                        .shape = shape});
+    arena_free(scratch);
+    return n;
+}
+
 uint64_t graph_products(const Graph *g, const Node *node) {
+    if (node->op == OP_ROUTINE)
+        return routine_sums(g, node);
     if (node->op == OP_MATMUL) {
         const Shape *in = &graph_tensor(g, node->in[0])->shape;
         uint32_t inner = in->rank ? in->dim[in->rank - 1] : 1;

@@ -490,7 +490,8 @@ static bool check_activation(const Infer *x) {
         return shape_fail(x, "activation of kind %d is not known",
                           (int)act->kind);
     if (act->kind != ACT_NONE &&
-        (op == OP_INPUT || op == OP_CONSTANT || op == OP_CALL || op == OP_LRN))
+        (op == OP_INPUT || op == OP_CONSTANT || op == OP_CALL ||
+         op == OP_ROUTINE || op == OP_LRN))
         return shape_fail(x,
                           "no activation can be fused into an operator \"%s\"",
                           op_info[op].name);

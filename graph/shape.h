@@ -28,6 +28,7 @@ bool infer_transpose(const Infer *x);
 bool infer_reduce(const Infer *x);
 bool infer_gather(const Infer *x);
 bool infer_norm(const Infer *x);
+bool infer_routine(const Infer *x);
 
 /* The shape of the node's outputs, all its attributes, inputs and constants
  * checked. False after an error in `diag`. */

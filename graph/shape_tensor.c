@@ -125,3 +125,21 @@ bool infer_norm(const Infer *x) {
            ((eps >= 0 && eps < 1e30) ||
             shape_fail(x, "epsilon %g is not a number from 0 up", eps));
 }
+
+bool infer_routine(const Infer *x) {
+    const Node *node = x->node;
+    Arena *scratch = arena_new("infer_routine");
+    Shape *shape = ARENA_ARRAY(scratch, Shape, node->n_in);
+    for (uint32_t i = 0; i < node->n_in; i++)
+        shape[i] = graph_tensor(x->g, node->in[i])->shape;
+    RoutineCall call = {.arena = scratch,
+                        .kind = node->attr.routine.kind,
+                        .number = node->attr.routine.number,
+                        .n_in = node->n_in,
+                        .shape = shape};
+    const char *wrong = routine_shape(&call, x->out);
+    if (wrong)
+        shape_fail(x, "%s", wrong);
+    arena_free(scratch);
+    return !wrong && shape_check_size(x, "output", x->out);
+}

@@ -3,6 +3,8 @@
  * host.h. Everything is one loop over the result, addressed by strides. */
 #include "sim/host.h"
 
+#include "routines/routine.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -308,6 +310,39 @@ static bool run_norm(const HostCall *call) {
     return true;
 }
 
+/* What only hosts compute has one implementation, in routines/. */
+static bool run_routine(const HostCall *call) {
+    const HostLayer *layer = call->layer;
+    RoutineCall routine = {.arena = call->run->work,
+                           .n_in = layer->n_in,
+                           .in = call->in,
+                           .out = call->out[0]};
+    double number[ROUTINE_NUMBERS] = {0};
+    const char *wrong = "names no routine";
+    for (uint32_t k = 0; wrong && k < ROUTINE_COUNT; k++)
+        if (host_is(layer, "routine", routine_name[k])) {
+            routine.kind = (RoutineKind)k;
+            wrong = NULL;
+        }
+    if (!wrong)
+        routine_defaults(routine.kind, number);
+    RoutineAttr attr;
+    for (uint32_t i = 0; !wrong && i < layer->n_attrs; i++)
+        if (routine_attr_named(routine.kind, layer->attr[i].name, &attr))
+            wrong = routine_set(routine.kind, &layer->attr[i], number);
+    Shape *shape = ARENA_ARRAY(call->run->work, Shape, layer->n_in);
+    for (uint32_t i = 0; i < layer->n_in; i++)
+        shape[i] = layer->in[i].shape;
+    routine.shape = shape;
+    routine.number = number;
+    if (!wrong)
+        wrong = routine_shape(&routine, &routine.out_shape);
+    if (wrong || !shape_equal(&routine.out_shape, &layer->out[0].shape))
+        return misfit(call);
+    routine_run(&routine);
+    return true;
+}
+
 const HostRow host_tensors[] = {
     {"constant", 0, run_constant, HOST_PLAIN},
     {"call", 0, run_constant, HOST_PLAIN},
@@ -316,5 +351,6 @@ const HostRow host_tensors[] = {
     {"reduce", 1, run_reduce, HOST_MEANS},
     {"gather", 1, run_gather, HOST_PLAIN},
     {"norm", 1, run_norm, HOST_PLAIN},
+    {"routine", 1, run_routine, HOST_PLAIN},
     {NULL, 0, NULL, HOST_PLAIN},
 };

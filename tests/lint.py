@@ -27,6 +27,7 @@ PUBLIC = {
     "hwspec/address.h", "hwspec/cost.h", "hwspec/hwspec.h", "hwspec/insn.h", "hwspec/layout.h",
     "hwspec/lines.h", "hwspec/program.h", "hwspec/template.h", "hwspec/emit.h",
     "hwspec/fields.def", "hwspec/limits.def", "hwspec/ops.def",
+    "routines/routine.h", "routines/routines.def",
     "graph/graph.h", "graph/quant.h", "graph/ops.def", "graph/elts.def",
     "frontends/frontend.h", "frontends/import.h", "frontends/samples.h",
     "quantise/quantise.h", "passes/legal.h", "passes/pass.h", "sched/sched.h", "filegen/filegen.h", "lanes/lanes.h",

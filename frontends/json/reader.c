@@ -334,12 +334,15 @@ static Loc read_place(const Reader *r, const cJSON *json) {
 
 static bool read_attributes(Reader *r, NodeId id, const cJSON *json) {
     const cJSON *item, *attributes = get(json, "attributes");
-    /* Before the attributes that only an activation has. */
+    /* Before the attributes that only an activation or a routine has. */
     const cJSON *act = get(attributes, "act");
+    const cJSON *routine = get(attributes, "routine");
     if (act && !read_attribute(r, id, act))
         return false;
+    if (routine && !read_attribute(r, id, routine))
+        return false;
     cJSON_ArrayForEach(item, attributes) {
-        if (item != act && !read_attribute(r, id, item))
+        if (item != act && item != routine && !read_attribute(r, id, item))
             return false;
     }
     const char *conv_name = json_str(json, "conv_name", NULL);

@@ -339,9 +339,10 @@ bool onnx_fold_scatter(Onnx *x, OnnxNode *n) {
     uint32_t rank = by->shape.rank, k = rank ? by->shape.dim[rank - 1] : 0;
     if (!value || !index || !update)
         return false;
-    if (!k || k > in->shape.rank ||
-        strcmp(onnx_word(x, n, "reduction", "none"), "none") != 0)
-        return onnx_error(x, n, "its indices or its reduction are not known");
+    if (strcmp(onnx_word(x, n, "reduction", "none"), "none") != 0)
+        return false;
+    if (!k || k > in->shape.rank)
+        return onnx_error(x, n, "its indices do not fit");
     uint64_t rows = shape_count(&by->shape) / k, each = 1;
     for (uint32_t i = k; i < in->shape.rank; i++)
         each *= in->shape.dim[i];

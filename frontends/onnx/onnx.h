@@ -257,6 +257,15 @@ TensorId onnx_norm(Onnx *x, const OnnxNode *n, TensorId in, uint32_t axis,
 TensorId onnx_constant(Onnx *x, const OnnxNode *n, Const constant);
 /* The codes of a value, as a tensor of numbers. */
 TensorId onnx_plain(Onnx *x, OnnxValue *value);
+/* A routine of the host: set attributes, then onnx_end. False after errors. */
+NodeId onnx_routine(Onnx *x, const OnnxNode *n, RoutineKind kind, uint32_t n_in,
+                    const TensorId *in);
+bool onnx_number_is(Onnx *x, const OnnxNode *n, NodeId id, const char *attr,
+                    double value);
+bool onnx_numbers_are(Onnx *x, const OnnxNode *n, NodeId id, const char *attr,
+                      uint32_t count, const double *value);
+bool onnx_word_is(Onnx *x, const OnnxNode *n, NodeId id, const char *attr,
+                  const char *word);
 /* Constants. */
 Const onnx_fill(Shape shape, double value);
 Const onnx_values(Shape shape, const double *value);
@@ -335,6 +344,17 @@ void onnx_pad_same(OnnxWindow *w, const uint32_t *in);
 void onnx_window_plane(OnnxWindow *w);
 /* N x C x L as N x C x 1 x L; others as they are. */
 Shape onnx_plane(const Shape *in);
+/* The same of a routine: ops_routine.c. */
+bool onnx_set_windows(Onnx *x, OnnxNode *n, NodeId id, const OnnxWindow *w);
+/* An attribute of three axes, of which the windows have the last; the others
+ * get 1, or 0 where it is `pad`. */
+bool onnx_three(Onnx *x, OnnxNode *n, NodeId id, const char *attr,
+                const OnnxWindow *w, const uint32_t *value, const int64_t *pad);
+/* Gather where the index is data. */
+bool onnx_take_by(Onnx *x, OnnxNode *n);
+/* ops_volume.c: convolutions over three axes, and by computed weights. */
+bool onnx_conv_volume(Onnx *x, OnnxNode *n, const OnnxWindow *w);
+bool onnx_convolve(Onnx *x, OnnxNode *n, const OnnxWindow *w, bool transposed);
 /* Back from it, where it was a line. */
 TensorId onnx_line(Onnx *x, const OnnxNode *n, TensorId in, bool line);
 

@@ -185,12 +185,25 @@ static bool pool_window(Onnx *x, OnnxNode *n, OnnxWindow *w) {
     return true;
 }
 
+/* ---- maxima and where they were ---- */
+
+static bool max_places(Onnx *x, OnnxNode *n, const OnnxWindow *w) {
+    TensorId in = onnx_tensor_in(x, n, 0);
+    NodeId id = onnx_routine(x, n, ROUTINE_MAX_INDEX, 1, &in);
+    onnx_out(x, n, 1)->type = ONNX_INT64;
+    return onnx_three(x, n, id, "kernel", w, w->kernel, NULL) &&
+           onnx_set_windows(x, n, id, w) &&
+           onnx_number_is(x, n, id, "ceil",
+                          onnx_int(x, n, "ceil_mode", 0) != 0) &&
+           onnx_number_is(x, n, id, "columns",
+                          onnx_int(x, n, "storage_order", 0) != 0) &&
+           onnx_set(x, n, 1, onnx_end(x, id), NULL);
+}
+
 bool onnx_pool(Onnx *x, OnnxNode *n) {
     Shape in = onnx_in(x, n, 0)->shape;
     OnnxWindow w;
-    if (onnx_wants(n, 1))
-        return onnx_error(x, n, "indices of maxima are not supported");
-    if (!pool_window(x, n, &w))
+    if (!pool_window(x, n, &w) || (onnx_wants(n, 1) && !max_places(x, n, &w)))
         return false;
     TensorId from = onnx_tensor_in(x, n, 0);
     if (is_dilated(&w)) {
@@ -221,6 +234,45 @@ bool onnx_global_pool(Onnx *x, OnnxNode *n) {
     for (uint32_t i = 2; i < out.rank; i++)
         out.dim[i] = 1;
     return onnx_set(x, n, 0, onnx_reshape(x, n, onnx_end(x, id), out), NULL);
+}
+
+/* What lies behind the result where output_shape asks for more. */
+static bool grown(Onnx *x, OnnxNode *n, TensorId *out) {
+    uint32_t count, none[SHAPE_MAX_RANK] = {0}, behind[SHAPE_MAX_RANK] = {0};
+    int64_t *want;
+    if (!onnx_in(x, n, 2))
+        return true;
+    if (!onnx_list_in(x, n, 2, &count, &want))
+        return false;
+    const Shape *is = onnx_shape(x, *out);
+    for (uint32_t i = 0; i < count && i < is->rank; i++) {
+        if (want[i] < is->dim[i] || want[i] > 1 << 24)
+            return onnx_error(x, n, "its output_shape is too small");
+        behind[i] = (uint32_t)(want[i] - is->dim[i]);
+    }
+    *out = onnx_pad(x, n, *out, none, behind, 0);
+    return true;
+}
+
+bool onnx_unpool(Onnx *x, OnnxNode *n) {
+    const Shape *in = &onnx_in(x, n, 0)->shape;
+    OnnxWindow w;
+    if (in->rank < 3 || !onnx_window(x, n, in->rank - 2, NULL, &w))
+        return false;
+    uint32_t size[ONNX_MAX_AXES];
+    for (uint32_t i = 0; i < w.n; i++) {
+        int64_t s = (int64_t)(in->dim[2 + i] - 1) * w.stride[i] + w.kernel[i] -
+                    w.pad[i] - w.pad_end[i];
+        if (s < 1 || s > 1 << 24)
+            return onnx_error(x, n, "its output is empty or too large");
+        size[i] = (uint32_t)s;
+    }
+    TensorId of[] = {onnx_tensor_in(x, n, 0), onnx_tensor_in(x, n, 1)};
+    NodeId id = onnx_routine(x, n, ROUTINE_UNPOOL, 2, of);
+    if (!onnx_three(x, n, id, "size", &w, size, NULL))
+        return false;
+    TensorId out = onnx_end(x, id);
+    return out.i != NONE && grown(x, n, &out) && onnx_set(x, n, 0, out, NULL);
 }
 
 /* ---- norms ---- */

@@ -114,10 +114,12 @@ bool onnx_cut(Onnx *x, OnnxNode *n) {
 
 bool onnx_take(Onnx *x, OnnxNode *n) {
     const Shape *in = &onnx_in(x, n, 0)->shape;
-    const OnnxValue *by = onnx_const_in(x, n, 1);
+    const OnnxValue *by = onnx_in(x, n, 1);
     uint32_t axis, count;
     int64_t *index;
-    if (!by || !onnx_list_in(x, n, 1, &count, &index) ||
+    if (by->state != ONNX_CONST)
+        return onnx_take_by(x, n);
+    if (!onnx_list_in(x, n, 1, &count, &index) ||
         !onnx_axis(x, n, onnx_int(x, n, "axis", 0), in->rank, &axis))
         return false;
     Shape shape = {0};

@@ -104,19 +104,18 @@ typedef struct ConvParts {
     TensorId from;
     uint32_t groups;
     bool line;
+    bool apart; /* its weights are computed, or it is over three axes */
 } ConvParts;
 
 static bool conv_parts(Onnx *x, OnnxNode *n, ConvParts *out) {
-    const OnnxValue *in = onnx_in(x, n, 0), *weight = onnx_const_in(x, n, 1);
+    const OnnxValue *in = onnx_in(x, n, 0), *weight = onnx_in(x, n, 1);
     int64_t groups = onnx_int(x, n, "group", 1);
-    if (!weight)
-        return false;
     out->line = in->shape.rank == 3;
-    if ((in->shape.rank != 4 && !out->line) ||
+    if (in->shape.rank < 3 || in->shape.rank > 2 + ONNX_MAX_AXES ||
         weight->shape.rank != in->shape.rank)
         return onnx_error(x, n,
-                          "input of %s and weights of %s: only one and "
-                          "two axes of windows are supported",
+                          "input of %s and weights of %s: only one to "
+                          "three axes of windows are supported",
                           shape_text(x->arena, &in->shape),
                           shape_text(x->arena, &weight->shape));
     if (groups < 1 || groups > in->shape.dim[1])
@@ -124,7 +123,12 @@ static bool conv_parts(Onnx *x, OnnxNode *n, ConvParts *out) {
     out->groups = (uint32_t)groups;
     if (!onnx_window(x, n, in->shape.rank - 2, weight->shape.dim + 2, &out->w))
         return false;
+    const OnnxValue *bias = onnx_in(x, n, 2);
     out->in = onnx_plane(&in->shape);
+    out->apart = in->shape.rank == 5 || weight->state != ONNX_CONST ||
+                 (bias && bias->state != ONNX_CONST);
+    if (out->apart)
+        return true;
     Shape plane = onnx_plane(&weight->shape);
     out->weight = onnx_const_reshaped(x, &weight->constant, &plane);
     out->from = onnx_reshape(x, n, onnx_tensor_in(x, n, 0), out->in);
@@ -163,6 +167,9 @@ bool onnx_conv(Onnx *x, OnnxNode *n) {
     if (!conv_parts(x, n, &p))
         return false;
     onnx_pad_same(&p.w, p.in.dim + (p.line ? 3 : 2));
+    if (p.apart)
+        return p.w.n == 3 ? onnx_conv_volume(x, n, &p.w)
+                          : onnx_convolve(x, n, &p.w, false);
     onnx_window_plane(&p.w);
     uint32_t out_c = p.weight.shape.dim[0];
     NodeId id = onnx_add(x, n, OP_CONV, "conv", 1, &p.from);
@@ -177,7 +184,7 @@ bool onnx_conv(Onnx *x, OnnxNode *n) {
  * `more` is what they would have to be below zero: rows that no window makes.
  */
 static bool transpose_pads(Onnx *x, OnnxNode *n, ConvParts *p,
-                           uint32_t more[2]) {
+                           uint32_t more[ONNX_MAX_AXES]) {
     uint32_t extra[ONNX_MAX_AXES], shape[ONNX_MAX_AXES];
     OnnxWindow *w = &p->w;
     if (!numbers(x, n, "output_padding", w->n, 0, 0, extra) ||
@@ -198,6 +205,8 @@ static bool transpose_pads(Onnx *x, OnnxNode *n, ConvParts *p,
             w->pad_end[i] = total - w->pad[i];
         }
         w->pad_end[i] -= extra[i];
+        if (p->apart)
+            continue;
         more[i] = w->pad_end[i] < 0 ? (uint32_t)-w->pad_end[i] : 0;
         w->pad_end[i] = w->pad_end[i] < 0 ? 0 : w->pad_end[i];
     }
@@ -210,9 +219,11 @@ static bool transpose_pads(Onnx *x, OnnxNode *n, ConvParts *p,
 
 bool onnx_conv_transpose(Onnx *x, OnnxNode *n) {
     ConvParts p;
-    uint32_t more[2] = {0, 0};
+    uint32_t more[ONNX_MAX_AXES] = {0};
     if (!conv_parts(x, n, &p) || !transpose_pads(x, n, &p, more))
         return false;
+    if (p.apart)
+        return onnx_convolve(x, n, &p.w, true);
     onnx_window_plane(&p.w);
     uint32_t out_c = p.weight.shape.dim[1] * p.groups;
     NodeId id = onnx_add(x, n, OP_DECONV, "deconv", 1, &p.from);

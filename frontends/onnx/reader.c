@@ -245,7 +245,8 @@ static bool check_counts(Onnx *x, const OnnxNode *n) {
     for (uint32_t i = 0; i < op->min_in; i++)
         if (n->in[i] == NONE)
             return onnx_error(x, n, "input %u is left out", i);
-    if (n->out[0] == NONE)
+    bool any = op->build == onnx_recurrent || op->build == onnx_top_k;
+    if (n->out[0] == NONE && !any)
         return onnx_error(x, n, "its first output is left out");
     return true;
 }

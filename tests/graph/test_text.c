@@ -66,6 +66,11 @@ static TensorId volume_layer(Net *net, OpKind op, const char *name,
         attr->gather.n = 5;
         attr->gather.taps = 3;
         break;
+    case OP_ROUTINE:
+        attr->routine.kind = ROUTINE_TOP_K;
+        routine_defaults(ROUTINE_TOP_K, attr->routine.number);
+        attr->routine.number[0] = 1;
+        break;
     case OP_NORM:
         attr->norm.axis = 1;
         attr->norm.eps = 0.25;
