@@ -89,6 +89,13 @@ const DiagMessage *diag_at(const Diag *diag, uint32_t i) {
     return &diag->message.at[i];
 }
 
+const char *diag_first_error(const Diag *diag) {
+    for (uint32_t i = 0; i < diag_count(diag); i++)
+        if (diag_at(diag, i)->kind == DIAG_ERROR)
+            return diag_at(diag, i)->text;
+    return "";
+}
+
 static void print_place(Loc loc, FILE *to) {
     if (!loc.file)
         fputs("amphora: ", to);

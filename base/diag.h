@@ -51,6 +51,8 @@ bool diag_is_input(const Diag *diag, uint64_t device, uint64_t number);
 uint32_t diag_errors(const Diag *diag);
 uint32_t diag_count(const Diag *diag);
 const DiagMessage *diag_at(const Diag *diag, uint32_t i);
+/* The text of the first error; "" where there is none. */
+const char *diag_first_error(const Diag *diag);
 
 /* Prints everything not yet printed, in order: `file:line:col: error: text`,
  * the source line and a caret where the source is known. At most 20 errors,

@@ -42,13 +42,6 @@ static void apply(const Point *p, Options *o, HwSetting *settings) {
     }
 }
 
-static const char *first_error(const Diag *diag) {
-    for (uint32_t i = 0; i < diag_count(diag); i++)
-        if (diag_at(diag, i)->kind == DIAG_ERROR)
-            return diag_at(diag, i)->text;
-    return "";
-}
-
 /* What does not fit says so itself. */
 static const char *without_status(const char *reason) {
     static const char status[] = "does not fit: ";
@@ -97,7 +90,7 @@ const SimResult *point_run(Arena *arena, const Options *options,
         take_result(point, &pipeline, sim);
     } else {
         point->status = code == EXIT_NO_FIT ? POINT_NO_FIT : POINT_WRONG;
-        point->reason = without_status(first_error(diag));
+        point->reason = without_status(diag_first_error(diag));
     }
     return sim;
 }
