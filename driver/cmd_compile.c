@@ -200,29 +200,19 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
     say(", all %.1f\n", total);
 }
 
-/* Pages and traces need a simulation. */
-static bool report(Arena *arena, Diag *diag, const Options *options,
-                   const Pipeline *p) {
-    if (!options->report && !options->trace)
-        return true;
-    SimOptions memory_only = {.seed = options->seed, .memory_only = true};
-    const SimResult *sim =
-        sim_run(arena, diag, p->listing, 0, NULL, &memory_only);
-    return sim &&
-           write_report(arena, diag, options, p->listing, sim, p->plan, true);
-}
-
 /* ---- files ---- */
 
 static bool emits(const Options *options, const char *what) {
     return options->emit && strcmp(options->emit, what) == 0;
 }
 
-const Listing *listing_timed(Arena *arena, const Pipeline *p) {
+const Listing *listing_timed(Arena *arena, Pipeline *p, bool spans) {
     const Listing *listing = p->listing;
-    SimOptions options = {.time_only = true, .memory_only = true};
+    SimOptions options = {
+        .seed = 1, .time_only = true, .memory_only = true, .spans = spans};
     const SimResult *sim =
         sim_run(arena, diag_new(arena), listing, 0, NULL, &options);
+    p->timed = spans ? sim : NULL;
     RecordTime *time = ARENA_ARRAY(arena, RecordTime, listing->n + 1);
     for (uint32_t i = 0; sim && i < sim->n_events; i++) {
         const SimEvent *e = &sim->event[i];
@@ -238,7 +228,8 @@ const Listing *listing_timed(Arena *arena, const Pipeline *p) {
 static bool write_listing(Arena *arena, Diag *diag, const Options *options,
                           Pipeline *p, Made *made) {
     double start = now_ms();
-    bool ok = listing_write(arena, diag, listing_timed(arena, p),
+    bool spans = options->report || options->trace;
+    bool ok = listing_write(arena, diag, listing_timed(arena, p, spans),
                             options->out ? options->out : ".", made->path);
     p->ms[STAGE_WRITE] = now_ms() - start;
     return ok;
@@ -338,7 +329,7 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     code = write_files(arena, diag, options, &p, &made);
     if (code != EXIT_FINE)
         return code;
-    if (!report(arena, diag, options, &p))
+    if (p.timed && !write_report(arena, diag, options, p.listing, p.timed, &p))
         return EXIT_BAD_INPUT;
     made.better = better_order(arena, diag, options, &p);
     if (options->json)

@@ -78,7 +78,7 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
         accesses_run(arena, diag, listing, options->n_inputs, inputs,
                      &sim_options, options->accesses);
     hostcode_close(code);
-    if (!sim || !write_report(arena, diag, options, listing, sim, NULL, false))
+    if (!sim || !write_report(arena, diag, options, listing, sim, NULL))
         return EXIT_BAD_INPUT;
     if (options->out && !options->memory_only &&
         !write_outputs(arena, diag, options->out, sim))

@@ -15,7 +15,8 @@
 const Command commands[] = {
     {"compile", "NET",
      MACHINE NETWORK PLANNING
-     "images input output dump print-passes report trace json explain emit "
+     "images input output dump print-passes report what-if trace json explain "
+     "emit "
      "io most-images front progress materialise",
      cmd_compile,
      "Compiles a network for a machine.\n"
@@ -27,9 +28,8 @@ const Command commands[] = {
      "net.onnx -t ./mine.yaml --report page.html\n"
      "net.tflite -t ./mine.yaml --materialise -o out\n"},
     {"simulate", "LISTING",
-     MACHINE
-     "seed weights input output memory-only report trace json host lax "
-     "accesses",
+     MACHINE "seed weights input output memory-only report trace json host lax "
+             "accesses",
      cmd_simulate,
      "Runs a listing and judges it.\n"
      "Takes .cmd text or .json: memory safety, bytes moved, cycles; with -o\n"

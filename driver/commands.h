@@ -32,8 +32,9 @@ ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
 /* show --orders */
 ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
 
-/* The listing with a record for each instruction, and what running it costs. */
-const Listing *listing_timed(Arena *arena, const Pipeline *pipeline);
+/* The listing with a record for each instruction, and what running it costs;
+ * `spans`: what was simulated for that stays in the pipeline. */
+const Listing *listing_timed(Arena *arena, Pipeline *pipeline, bool spans);
 /* What compile --json says of a plan whose listing is not written. */
 cJSON *compile_json(Arena *arena, const Pipeline *p);
 /* verify, of a pipeline up to the listing; false if it could not be run. */
@@ -47,11 +48,11 @@ bool show_svg(Arena *arena, Diag *diag, const Plan *plan, const char *path);
 /* What is known of the order: peak_bytes, steps, bound_bytes, proved... */
 cJSON *order_json(const Schedule *schedule);
 
-/* whatif.c: --report and --trace, where given; `again`: options tell how the
- * listing was compiled, so what-ifs can be tried. */
+/* whatif.c: --report and --trace, where given; `made`: the pipeline that the
+ * listing came out of, so that what-ifs can be tried; or NULL. */
 bool write_report(Arena *arena, Diag *diag, const Options *options,
                   const Listing *listing, const SimResult *sim,
-                  const Plan *plan, bool again);
+                  const Pipeline *made);
 
 /* Prints the object as one line on stdout and frees it. */
 void print_json(Arena *arena, cJSON *json);

@@ -12,41 +12,23 @@
 
 /* ---- the command ---- */
 
-static bool is_plain(const char *text) {
-    return *text && !text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
-                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                       "0123456789_./:=,+-")];
-}
-
-/* As a shell reads it. */
-static void add_word(Text *to, const char *word) {
-    if (is_plain(word)) {
-        text_add(to, word);
-        return;
-    }
-    text_add(to, "'");
-    for (; *word; word++)
-        text_add(to, *word == '\'' ? "'\\''" : (const char[2]){*word, '\0'});
-    text_add(to, "'");
-}
-
 static void add_setting(Arena *arena, Text *to, const char *path,
                         const char *value) {
     if (is_compiler_option(path)) {
-        text_addf(to, " --%s ", path);
-        add_word(to, value);
+        command_word(to, arena_printf(arena, "--%s", path));
+        command_word(to, value);
     } else {
-        text_add(to, " --set ");
-        add_word(to, arena_printf(arena, "%s=%s", path, value));
+        command_word(to, "--set");
+        command_word(to, arena_printf(arena, "%s=%s", path, value));
     }
 }
 
 static const char *command_of(Arena *arena, const Options *o, const Point *p) {
     Text text = text_new(arena);
-    text_add(&text, "amphora compile ");
-    add_word(&text, p->network);
-    text_add(&text, " -t ");
-    add_word(&text, p->target);
+    text_add(&text, "amphora compile");
+    command_word(&text, p->network);
+    command_word(&text, "-t");
+    command_word(&text, p->target);
     for (uint32_t i = 0; i < o->n_settings; i++)
         add_setting(arena, &text, o->settings[i].path, o->settings[i].value);
     for (uint32_t i = 0; i < p->n_settings; i++)
@@ -78,7 +60,19 @@ static bool write_one(Arena *arena, Diag *diag, const Options *o,
                   p->index);
         return true;
     }
-    ReportInput input = {.listing = listing, .sim = sim};
+    uint32_t n = o->n_settings + p->n_settings;
+    HwSetting *setting = ARENA_ARRAY(arena, HwSetting, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        setting[i] = i < o->n_settings
+                         ? o->settings[i]
+                         : (HwSetting){p->path[i - o->n_settings],
+                                       p->value[i - o->n_settings]};
+    ReportInput input = {.listing = listing,
+                         .sim = sim,
+                         .compulsory = sim->compulsory,
+                         .command = p->command,
+                         .n_settings = n,
+                         .setting = setting};
     const char *page = report_page(arena, &input);
     return file_write(arena, diag, arena_printf(arena, "%s/%s", dir, p->report),
                       page, strlen(page));

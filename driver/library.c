@@ -195,7 +195,7 @@ const char *amphora_listing_json(amphora_plan *plan) {
     const Listing *listing = plan->pipeline.listing;
     if (!plan->listing)
         plan->listing = listing_json(
-            plan->arena, listing_timed(plan->arena, &plan->pipeline),
+            plan->arena, listing_timed(plan->arena, &plan->pipeline, false),
             arena_printf(plan->arena, "%s.weights", listing->network));
     return plan->listing;
 }
@@ -204,9 +204,9 @@ int amphora_listing_write(amphora_session *session, amphora_plan *plan,
                           const char *folder) {
     Diag *diag = diag_new(plan->arena);
     const char *path[3];
-    bool good = listing_write(plan->arena, diag,
-                              listing_timed(plan->arena, &plan->pipeline),
-                              folder, path);
+    bool good = listing_write(
+        plan->arena, diag, listing_timed(plan->arena, &plan->pipeline, false),
+        folder, path);
     pass_on(session, diag);
     return good ? 0 : -1;
 }

@@ -159,7 +159,11 @@ static const Option options[] = {
     {0, true, "print-passes", NULL, OPTION_FLAG, AT(print_passes),
      "print the pipeline and its rules, and stop"},
     {0, false, "report", "FILE.html", OPTION_TEXT, AT(report),
-     "write a page: memory and engines over time, layers, what-ifs"},
+     "write a page to work with: network, memory and engines over time, "
+     "roofline, plans, layers, what-ifs"},
+    {0, false, "what-if", NULL, OPTION_FLAG, AT(what_if),
+     "with --report: compile anew for each change of the machine that the page "
+     "shows, not only run the plan there"},
     {0, false, "trace", "FILE.json", OPTION_TEXT, AT(trace),
      "write trace events for chrome://tracing or Perfetto"},
     {0, false, "accesses", "FILE.csv", OPTION_TEXT, AT(accesses),
@@ -558,6 +562,8 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
                    char **argv, Options *out) {
     *out = options_default();
     Lists lists = {0};
+    /* before getopt, which puts arguments last */
+    out->line = command_line(arena, command->name, argc, argv);
     if (!parse_all(arena, diag, command, argc, argv, &lists, out))
         return false;
     out->settings = lists.setting.at;

@@ -18,6 +18,7 @@ typedef enum ExitCode {
 } ExitCode;
 
 typedef struct Options {
+    const char *line;        /* the whole command, as a shell reads it */
     const char *file;        /* the command's argument */
     const char *target;      /* -t */
     const char *out;         /* -o */
@@ -44,6 +45,7 @@ typedef struct Options {
     const char *accesses;    /* --accesses */
     bool materialise;        /* --materialise */
     bool raw;                /* --raw */
+    bool what_if;            /* --what-if */
     const char *reports;     /* --reports */
     uint64_t jobs;           /* --jobs; 0: one a core */
     bool merge;              /* --merge */
@@ -65,11 +67,11 @@ typedef struct Options {
     bool progress;          /* --progress */
     bool explain;           /* --explain */
     bool json, print_passes, memory_only, help;
-    bool help_all; /* --help all */
-    bool lax;      /* --lax */
-    bool unread;   /* --unread */
-    bool native;   /* --native */
-    bool place;    /* --place */
+    bool help_all;             /* --help all */
+    bool lax;                  /* --lax */
+    bool unread;               /* --unread */
+    bool native;               /* --native */
+    bool place;                /* --place */
     struct {                   /* of quantise */
         const char *calibrate; /* --calibrate */
         const char *test;      /* --test */
@@ -116,6 +118,11 @@ Options options_default(void);
  * --help is reported in options->help. */
 bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
                    char **argv, Options *out);
+
+/* command_line.c: a word as a shell reads it, behind a space where it is not
+ * the first; and all of argv[1..] behind `amphora NAME`. */
+void command_word(Text *to, const char *word);
+const char *command_line(Arena *arena, const char *name, int argc, char **argv);
 
 /* Is the network compiled into a bundle, or to see one's buffers? */
 bool options_bundle(const Options *options);

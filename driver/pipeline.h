@@ -42,7 +42,8 @@ typedef struct Pipeline {
     const Listing *listing;
     const uint32_t *action_of; /* by instruction */
     ImportInfo import;
-    Shared *shared; /* or NULL */
+    const struct SimResult *timed; /* or NULL: by listing_timed, with spans */
+    Shared *shared;                /* or NULL */
     double ms[STAGE_COUNT];
 } Pipeline;
 

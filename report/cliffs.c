@@ -4,7 +4,7 @@
  * one input or output channel fewer and more: unrolled axes make steps of
  * them, and a channel at an edge is either free or dear.
  */
-#include "report/html.h"
+#include "report/sheet.h"
 #include "report/tables.h"
 
 #include <stdlib.h>
@@ -78,29 +78,23 @@ static int by_largest(const void *a, const void *b) {
     return x->event->insn < y->event->insn ? -1 : 1;
 }
 
-static void change_cell(Text *to, int64_t change) {
-    text_add(to, change < 0 ? "<td>-" : change ? "<td>+" : "<td>");
-    if (change)
-        html_count(to, (uint64_t)llabs(change));
-    text_add(to, "</td>");
+static void row(JsonOut *to, const Nodes *nodes, const Conv *c) {
+    sheet_row(to, node_of_event(nodes, c->event));
+    sheet_word(to, c->event->name);
+    for (int side = 0; side < 2; side++) {
+        sheet_count(to, side ? c->out_c : c->in_c);
+        sheet_real(to, (double)c->change[2 * side]);
+        sheet_real(to, (double)c->change[2 * side + 1]);
+    }
+    sheet_row_end(to);
 }
 
-static void row(Text *to, const Conv *c) {
-    text_add(to, "<tr><td class=\"l\">");
-    html_text(to, c->event->name);
-    text_addf(to, "</td><td>%u</td>", c->in_c);
-    change_cell(to, c->change[0]);
-    change_cell(to, c->change[1]);
-    text_addf(to, "<td>%u</td>", c->out_c);
-    change_cell(to, c->change[2]);
-    change_cell(to, c->change[3]);
-    text_add(to, "</tr>\n");
-}
-
-void table_cliffs(Arena *arena, Text *to, const ReportInput *input) {
+void table_cliffs(JsonOut *to, const ReportInput *input, const Nodes *nodes) {
+    static const char *const columns[] = {"<layer",  "inputs", ".-1", ".+1",
+                                          "outputs", ".-1",    ".+1", NULL};
     const HwSpec *spec = input->listing->spec;
     const SimResult *sim = input->sim;
-    Conv *conv = ARENA_ARRAY(arena, Conv, sim->n_events + 1);
+    Conv *conv = ARENA_ARRAY(nodes->arena, Conv, sim->n_events + 1);
     uint32_t n = 0;
     for (uint32_t i = 0; i < sim->n_events; i++)
         if (sim->event[i].use < spec->n_engines &&
@@ -109,12 +103,10 @@ void table_cliffs(Arena *arena, Text *to, const ReportInput *input) {
     qsort(conv, n, sizeof *conv, by_largest);
     if (!n || !conv[0].largest)
         return;
-    text_add(to, "<h2>Channels: one less, one more</h2>\n<p>Cycles of the "
-                 "array; the layers where it matters most.</p>\n"
-                 "<div class=\"scroll\"><table><tr><th class=\"l\">layer</th>"
-                 "<th>inputs</th><th>-1</th><th>+1</th><th>outputs</th>"
-                 "<th>-1</th><th>+1</th></tr>\n");
+    sheet_open(to, "Channels: one less, one more",
+               "Cycles of the array; the layers where it matters most.",
+               columns);
     for (uint32_t i = 0; i < n && i < MAX_ROWS && conv[i].largest; i++)
-        row(to, &conv[i]);
-    text_add(to, "</table></div>\n");
+        row(to, nodes, &conv[i]);
+    sheet_close(to);
 }

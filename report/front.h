@@ -2,11 +2,10 @@
 #ifndef REPORT_FRONT_H
 #define REPORT_FRONT_H
 
-#include "base/text.h"
+#include "base/json_out.h"
 #include "report/page.h"
 
-/* Pictures of what they cost against each other, and a table; nothing where
- * there are fewer than two. */
-void front_draw(Arena *arena, Text *to, const ReportInput *input);
+/* Their costs as a member `front`; nothing where there are fewer than two. */
+void front_add(JsonOut *to, const ReportInput *input);
 
 #endif

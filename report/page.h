@@ -14,12 +14,17 @@ typedef struct WhatIf {
     const char *change;
     bool fits;
     const char *reason; /* why it does not */
+    const char *how;    /* it was found */
     uint64_t cycles, am_peak, ddr;
 } WhatIf;
 
 typedef struct ReportInput {
     const Listing *listing;
     const SimResult *sim;
+    uint64_t compulsory; /* bytes, as in SimResult */
+    const char *command; /* that made it; NULL: not known */
+    uint32_t n_settings; /* what is not as the hwspec says */
+    const HwSetting *setting;
     const char *bound_of; /* what moves no fewer bytes than that; NULL: nobody
                            * knows of any */
     uint64_t bound;
@@ -30,9 +35,9 @@ typedef struct ReportInput {
     const WhatIf *what_if;
 } ReportInput;
 
-/* HTML: active memory, engines and bytes over time, plans that were found, what
- * moves, what-if, layers, memory, layers of the host, volumes. Needs nothing
- * from elsewhere. */
+/* HTML that needs nothing from elsewhere: graph, active memory and engines over
+ * time, roofline, plans that were found, tables; a layer that is chosen in one
+ * is marked in all. */
 const char *report_page(Arena *arena, const ReportInput *input);
 
 /* Trace events for chrome://tracing or Perfetto: a lane an engine,

@@ -27,7 +27,10 @@ typedef struct Point {
     const char *reason; /* "" where it fits */
     uint64_t cycles, am_capacity, am_peak, ddr, compulsory, weights,
         instructions;
-    double ms;           /* of one image */
+    double ms;        /* of one image */
+    uint32_t n_costs; /* what the hwspec calls so, by name */
+    const char *const *cost_name;
+    const double *cost;
     const char *report;  /* link to its page; or NULL */
     const char *command; /* that makes it; or NULL */
 } Point;
@@ -54,7 +57,8 @@ bool *points_front(Arena *arena, uint32_t n, const Point *point,
  * fewer cycles or DDR bytes. Behind it more memory stops paying. */
 bool *points_enough(Arena *arena, uint32_t n, const Point *point);
 
-/* One page: both fronts, all points, reasons; needs nothing from elsewhere. */
+/* One page: fronts, filters, comparisons, all points, reasons; needs nothing
+ * from elsewhere. */
 const char *points_page(Arena *arena, uint32_t n, const Point *point);
 const char *points_csv(Arena *arena, uint32_t n, const Point *point);
 

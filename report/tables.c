@@ -1,11 +1,12 @@
 /* tables.c - the tables of a page; see tables.h.
  *
- * Input: events of a simulation, and the image's constants. Output: HTML.
+ * Input: events of a simulation, and the image's constants. Output: rows of
+ * data, which the page's script shows.
  */
 #include "report/tables.h"
 
-#include "report/html.h"
 #include "report/moves.h"
+#include "report/sheet.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -34,49 +35,6 @@ const char *event_name(const Listing *listing, const SimEvent *e) {
     return moves && comment ? comment : e->name;
 }
 
-/* ---- cells ---- */
-
-static void name_cell(Text *to, const char *name) {
-    text_add(to, "<td class=\"l\">");
-    html_text(to, name);
-    text_add(to, "</td>");
-}
-
-static void number_cell(Text *to, uint64_t value) {
-    text_add(to, "<td>");
-    html_count(to, value);
-    text_add(to, "</td>");
-}
-
-/* Blank where there are none. */
-static void count_cell(Text *to, uint64_t value) {
-    if (value)
-        number_cell(to, value);
-    else
-        text_add(to, "<td></td>");
-}
-
-static void heads(Text *to, const char *left, const char *const *right) {
-    text_addf(to, "<div class=\"scroll\"><table><tr><th class=\"l\">%s</th>",
-              left);
-    for (; *right; right++) /* '<' in front: to the left */
-        if (**right == '<')
-            text_addf(to, "<th class=\"l\">%s</th>", *right + 1);
-        else
-            text_addf(to, "<th>%s</th>", *right);
-    text_add(to, "</tr>\n");
-}
-
-static void close_table(Text *to) {
-    text_add(to, "</table></div>\n");
-}
-
-static void fact(Text *to, const char *name, uint64_t value, const char *what) {
-    text_addf(to, "<tr><td class=\"l\">%s</td><td>", name);
-    html_count(to, value);
-    text_addf(to, "</td><td class=\"l\">%s</td></tr>\n", what);
-}
-
 /* ---- summary ---- */
 
 /* Cycles in which no engine works. */
@@ -91,189 +49,202 @@ static uint64_t idle_cycles(const SimResult *s, uint32_t n_engines) {
     return idle + s->cycles - computed;
 }
 
-void table_summary(Text *to, const ReportInput *input) {
+/* A figure of the page's head: what it is called, and what it counts. */
+static void fact(JsonOut *to, const char *name, uint64_t value,
+                 const char *what) {
+    json_out_list(to, NULL);
+    json_out_text(to, NULL, name);
+    json_out_number(to, NULL, value);
+    json_out_text(to, NULL, what);
+    json_out_close(to);
+}
+
+static void facts_of_time(JsonOut *to, const ReportInput *input) {
     const SimResult *s = input->sim;
-    const HwSpec *spec = input->listing->spec;
-    uint64_t capacity = 0, macs = 0;
-    for (uint32_t i = 0; i < spec->n_active; i++)
-        capacity += spec->memory[i].size;
-    for (uint32_t i = 0; i < s->n_events; i++)
-        macs += s->event[i].macs;
-    text_add(to, "<table>\n");
-    text_add(to, "<tr><td class=\"l\">time</td><td>");
-    html_count(to, s->cycles);
-    text_addf(to,
-              "</td><td class=\"l\">cycles: %.3f ms at %.0f MHz, layers of "
-              "the host aside</td></tr>\n",
-              (double)s->cycles / spec->clock * 1e3, spec->clock / 1e6);
+    double clock = input->listing->spec->clock;
+    fact(to, "time", s->cycles,
+         arena_printf(to->text->arena, "cycles: %.3f ms at %.0f MHz%s",
+                      (double)s->cycles / clock * 1e3, clock / 1e6,
+                      s->host_cycles ? ", layers of the host aside" : ""));
     if (s->host_cycles) {
-        fact(to, "", s->host_cycles, "cycles of the host, which all wait for");
-        fact(to, "", s->cycles + s->host_cycles, "cycles in all");
+        fact(to, "host", s->host_cycles, "cycles, which all wait for");
+        fact(to, "in all", s->cycles + s->host_cycles, "cycles");
     }
     if (s->interval != s->cycles)
-        fact(to, "", s->interval, "cycles an image, one behind the other");
-    fact(to, "products", macs, "of convolutions");
-    fact(to, "active memory", s->am_peak, "bytes up to the highest touched");
-    fact(to, "", capacity, "bytes of it there are");
-    fact(to, "DDR", s->backing_read, "bytes read");
-    fact(to, "", s->backing_written, "bytes written");
-    fact(to, "", s->compulsory, "bytes must cross in any case");
+        fact(to, "steady", s->interval,
+             "cycles an image, one behind the other");
+    if (s->transfer)
+        fact(to, "no engine works",
+             idle_cycles(s, input->listing->spec->n_engines), "cycles");
+}
+
+static void facts_of_bytes(JsonOut *to, const ReportInput *input) {
+    const SimResult *s = input->sim;
+    const HwSpec *spec = input->listing->spec;
+    uint64_t capacity = 0;
+    for (uint32_t i = 0; i < spec->n_active; i++)
+        capacity += spec->memory[i].size;
+    fact(to, "active memory", s->am_peak,
+         arena_printf(to->text->arena, "bytes up to the highest touched, of %s",
+                      with_commas(to->text->arena, capacity)));
+    fact(to, "DDR read", s->backing_read, "bytes");
+    fact(to, "DDR written", s->backing_written, "bytes");
+    fact(to, "compulsory", input->compulsory, "bytes must cross in any case");
     if (input->bound_of)
-        fact(to, "", input->bound, input->bound_of);
-    if (s->transfer) {
-        fact(to, "transfers", s->transfer, "cycles");
-        fact(to, "", idle_cycles(s, spec->n_engines),
-             "cycles in which no engine works");
-    }
+        fact(to, "bound", input->bound, input->bound_of);
     fact(to, "weights", s->weights_read, "bytes into their cache");
+}
+
+void table_summary(JsonOut *to, const ReportInput *input) {
+    const SimResult *s = input->sim;
+    json_out_list(to, "facts");
+    facts_of_time(to, input);
+    facts_of_bytes(to, input);
+    fact(to, "products", sim_products(s), "of convolutions");
     fact(to, "instructions", s->instructions, "of engines and the DMA");
     if (s->n_violations)
-        fact(to, "<span class=\"mark\">violations</span>", s->n_violations,
-             "rules of the machine broken");
-    text_add(to, "</table>\n");
+        fact(to, "violations", s->n_violations, "rules of the machine broken");
+    json_out_close(to);
 }
 
 /* ---- what if ---- */
 
-static void change_cell(Text *to, uint64_t value, uint64_t base) {
-    count_cell(to, value);
-    double change = base ? (double)value / (double)base - 1 : 0;
-    if (change != 0)
-        text_addf(to, "<td>%+.1f %%</td>", change * 100);
+static void change_cell(JsonOut *to, uint64_t value, uint64_t base) {
+    sheet_some(to, value);
+    if (value && base)
+        sheet_real(to, (double)value / (double)base - 1);
     else
-        text_add(to, "<td>0</td>");
+        sheet_empty(to);
 }
 
-void table_what_if(Text *to, const ReportInput *input) {
-    static const char *const right[] = {"cycles",    "", "AM bytes", "",
-                                        "DDR bytes", "", NULL};
+void table_what_if(JsonOut *to, const ReportInput *input) {
+    static const char *const columns[] = {"<change",  "cycles", "+",
+                                          "AM bytes", "+",      "DDR bytes",
+                                          "+",        "<how",   NULL};
     if (!input->n_what_ifs)
         return;
     const SimResult *s = input->sim;
-    text_add(to, "<h2>What if</h2>\n");
-    heads(to, "change", right);
+    sheet_open(to, "What if",
+               "Planned anew: the network was compiled for the changed "
+               "machine. The same plan: it was run on the changed machine, for "
+               "which a plan of its own may be better; --what-if makes those.",
+               columns);
     for (uint32_t i = 0; i < input->n_what_ifs; i++) {
         const WhatIf *w = &input->what_if[i];
-        text_add(to, "<tr>");
-        name_cell(to, w->change);
+        sheet_row(to, UINT32_MAX);
+        sheet_word(to, w->change);
         if (w->fits) {
             change_cell(to, w->cycles, s->interval + s->host_cycles);
             change_cell(to, w->am_peak, s->am_peak);
             change_cell(to, w->ddr, s->backing_read + s->backing_written);
-        } else {
-            text_add(to, "<td colspan=\"6\" class=\"w\">");
-            html_text(to, w->reason);
-            text_add(to, "</td>");
         }
-        text_add(to, "</tr>\n");
+        for (int k = 0; !w->fits && k < 6; k++)
+            sheet_empty(to);
+        sheet_word(to, w->fits ? w->how : w->reason);
+        sheet_row_end(to);
     }
-    close_table(to);
+    sheet_close(to);
 }
 
 /* ---- what moves, and why no more does ---- */
 
 #define HEAD(field, head, key) head,
 
-void table_moves(Arena *arena, Text *to, const ReportInput *input) {
-    static const char *const right[] = {VOLUME_MOVES(HEAD) "<of all", NULL};
+void table_moves(JsonOut *to, const ReportInput *input, const Nodes *nodes) {
+    static const char *const columns[] = {"<volume", "<",
+                                          VOLUME_MOVES(HEAD) "%of all", NULL};
     const SimResult *sim = input->sim;
     const VolumeMoves *v;
-    uint32_t n = moves_by_volume(arena, input->listing, sim, &v);
+    uint32_t n = moves_by_volume(nodes->arena, input->listing, sim, &v);
     uint64_t all = sim->backing_read + sim->backing_written;
     if (!n)
         return;
-    text_add(to, "<h2>What moves</h2>\n<p>Bytes between active memory and all "
-                 "that is not, by volume, in the order of first moves: the "
-                 "image and results, and what is spilled. What is not in the "
-                 "table never leaves active memory.</p>\n");
-    heads(to, "volume", right);
+    sheet_open(to, "What moves",
+               "Bytes between active memory and all that is not, by volume, "
+               "in the order of first moves: the image and results, and what "
+               "is spilled. What is not in the table never leaves active "
+               "memory.",
+               columns);
     for (uint32_t i = 0; i < n; i++) {
-        text_add(to, "<tr><td class=\"l\">");
-        text_add(to, v[i].by_tiles ? "tiles of " : "");
-        html_text(to, v[i].name);
-        text_add(to, "</td>");
-#define CELL(field, head, key) count_cell(to, v[i].field);
+        sheet_row(to, node_of_name(nodes, v[i].name));
+        sheet_word(to, v[i].name);
+        sheet_word(to, v[i].by_tiles ? "tiles" : "");
+#define CELL(field, head, key) sheet_some(to, v[i].field);
         VOLUME_MOVES(CELL)
 #undef CELL
-        text_addf(to,
-                  "<td class=\"l\"><span class=\"bar\" "
-                  "style=\"width:%.1fem\"></span></td></tr>\n",
-                  (double)(v[i].read + v[i].written) / (double)all * 20);
+        sheet_real(to,
+                   all ? (double)(v[i].read + v[i].written) / (double)all : 0);
+        sheet_row_end(to);
     }
-    close_table(to);
+    sheet_close(to);
 }
 
-void table_together(Arena *arena, Text *to, const ReportInput *input) {
-    static const char *const right[] = {"<last", LAYERS_TOGETHER(HEAD) NULL};
+void table_together(JsonOut *to, const ReportInput *input, const Nodes *nodes) {
+    static const char *const columns[] = {"<first", "<last",
+                                          LAYERS_TOGETHER(HEAD) NULL};
     const LayersTogether *t;
-    uint32_t n = moves_together(arena, input->listing, input->sim, &t);
+    uint32_t n = moves_together(nodes->arena, input->listing, input->sim, &t);
     if (!n)
         return;
-    text_add(to, "<h2>Layers that run together</h2>\n<p>Their tiles "
-                 "alternate, so what lies between the first and the last of "
-                 "them never exists whole. Bytes: all that moves "
-                 "meanwhile.</p>\n");
-    heads(to, "first", right);
+    sheet_open(to, "Layers that run together",
+               "Their tiles alternate, so what lies between the first and the "
+               "last of them never exists whole. Bytes: all that moves "
+               "meanwhile.",
+               columns);
     for (uint32_t i = 0; i < n; i++) {
-        text_add(to, "<tr>");
-        name_cell(to, t[i].first);
-        name_cell(to, t[i].last);
-#define CELL(field, head, key) number_cell(to, t[i].field);
+        sheet_row(to, node_of_name(nodes, t[i].first));
+        sheet_word(to, t[i].first);
+        sheet_word(to, t[i].last);
+#define CELL(field, head, key) sheet_count(to, t[i].field);
         LAYERS_TOGETHER(CELL)
 #undef CELL
-        text_add(to, "</tr>\n");
+        sheet_row_end(to);
     }
-    close_table(to);
+    sheet_close(to);
 }
 
 /* ---- layers ---- */
 
-static void layer_row(Text *to, const ReportInput *input, const SimEvent *e) {
-    const SimResult *sim = input->sim;
-    const HwSpec *spec = input->listing->spec;
-    double used = event_utilisation(spec, e);
-    text_add(to, "<tr>");
-    name_cell(to, event_name(input->listing, e));
-    text_addf(to, "<td class=\"l\">%s</td><td class=\"l\">%s</td>",
-              hw_op_name[e->op], sim->engine[e->use].name);
-    text_add(to, "<td>");
-    html_count(to, e->start);
-    text_add(to, "</td>");
-    count_cell(to, e->cycles);
+static void layer_row(JsonOut *to, const ReportInput *input, const Nodes *nodes,
+                      const SimEvent *e) {
+    sheet_row(to, node_of_event(nodes, e));
+    sheet_word(to, event_name(input->listing, e));
+    sheet_word(to, hw_op_name[e->op]);
+    sheet_word(to, input->sim->engine[e->use].name);
+    sheet_count(to, e->start);
+    sheet_count(to, e->cycles);
     if (e->macs)
-        text_addf(to,
-                  "<td>%.1f %%</td><td class=\"l\"><span class=\"bar\" "
-                  "style=\"width:%.1fem\"></span></td>",
-                  used * 100, used * 6);
+        sheet_real(to, event_utilisation(input->listing->spec, e));
     else
-        text_add(to, "<td></td><td></td>");
+        sheet_empty(to);
     for (int i = 0; i < SIM_COST_COUNT; i++)
-        count_cell(to, e->cost[i]);
-    text_addf(to, "<td class=\"l\">%s</td>", sim_cost_name[event_bound(e)]);
-    count_cell(to, e->read);
-    count_cell(to, e->written);
-    count_cell(to, e->least);
-    count_cell(to, e->idle);
-    name_cell(to, e->behind ? e->behind : "");
-    text_add(to, "</tr>\n");
+        sheet_some(to, e->cost[i]);
+    sheet_word(to, sim_cost_name[event_bound(e)]);
+    sheet_some(to, e->read);
+    sheet_some(to, e->written);
+    sheet_some(to, e->least);
+    sheet_some(to, e->idle);
+    sheet_word(to, e->behind);
+    sheet_row_end(to);
 }
 
-void table_layers(Text *to, const ReportInput *input) {
-    static const char *const right[] = {
-        "<operation", "<engine",  "from cycle", "cycles",  "array use",
-        "",           "array",    "ports",      "weights", "transfer",
-        "<bound by",  "DDR read", "written",    "least",   "idle before",
+void table_layers(JsonOut *to, const ReportInput *input, const Nodes *nodes) {
+    static const char *const columns[] = {
+        "<layer",     "<operation", "<engine", "from cycle", "cycles",
+        "%array use", "array",      "ports",   "weights",    "transfer",
+        "<bound by",  "DDR read",   "written", "least",      "idle before",
         "<behind",    NULL};
-    const SimResult *sim = input->sim;
-    text_add(to, "<h2>Layers</h2>\n<p>Cycles by what they are spent on "
-                 "overlap; array use is of the products that the engine "
-                 "could make in the layer's cycles. Least: the DDR bytes of "
-                 "its operands, each once. Idle before: cycles in which no "
-                 "engine works, behind the transfer that it waits for.</p>\n");
-    heads(to, "layer", right);
+    const SimResult *sim = rows_of(nodes->arena, input->listing, input->sim);
+    sheet_open(to, "Layers",
+               "Cycles by what they are spent on overlap; array use is of the "
+               "products that the engine could make in the layer's cycles. "
+               "Least: the DDR bytes of its operands, each once. Idle before: "
+               "cycles in which no engine works, behind the transfer that it "
+               "waits for.",
+               columns);
     for (uint32_t i = 0; i < sim->n_events; i++)
-        layer_row(to, input, &sim->event[i]);
-    close_table(to);
+        layer_row(to, input, nodes, &sim->event[i]);
+    sheet_close(to);
 }
 
 /* ---- memory ---- */
@@ -316,92 +287,90 @@ static const char *constants_name(Arena *arena, const Listing *listing,
     return mark ? arena_strndup(arena, name, (size_t)(mark - name)) : name;
 }
 
-static void memory_row(Text *to, const char *name, uint64_t in, uint64_t out,
-                       uint64_t tiles, const LayerMemory *m, uint64_t macs) {
-    text_add(to, "<tr>");
-    name_cell(to, name);
-    count_cell(to, in);
-    count_cell(to, out);
-    count_cell(to, tiles);
-    count_cell(to, m->weight);
-    count_cell(to, m->bias);
-    count_cell(to, m->scale);
-    count_cell(to, macs);
-    text_add(to, "</tr>\n");
+static void memory_row(JsonOut *to, const ReportInput *input,
+                       const Nodes *nodes, const SimEvent *e) {
+    LayerMemory m = constants_of(
+        input->listing, constants_name(nodes->arena, input->listing, e));
+    sheet_row(to, node_of_event(nodes, e));
+    sheet_word(to, e->name);
+    sheet_some(to, e->in.end - e->in.at + (e->in2.end - e->in2.at));
+    sheet_some(to, e->out.end - e->out.at);
+    sheet_some(to, e->tiles.end - e->tiles.at);
+    sheet_some(to, m.weight);
+    sheet_some(to, m.bias);
+    sheet_some(to, m.scale);
+    sheet_some(to, e->macs);
+    sheet_row_end(to);
 }
 
-void table_memory(Arena *arena, Text *to, const ReportInput *input) {
-    static const char *const right[] = {"input", "output", "tiles", "weights",
-                                        "bias",  "scale",  "MAC",   NULL};
-    const SimResult *sim = input->sim;
-    LayerMemory sum = {0};
-    uint64_t macs = 0;
-    text_addf(to,
-              "<h2>Memory</h2>\n<p>Bytes; activations as they lie in "
-              "their memory, with padding and copies; tiles: what passes "
-              "through buffers in active memory; constants as %u bytes a "
-              "value.</p>\n",
-              input->listing->spec->element);
-    heads(to, "layer", right);
-    for (uint32_t i = 0; i < sim->n_events; i++) {
-        const SimEvent *e = &sim->event[i];
-        if (e->use >= input->listing->spec->n_engines)
-            continue;
-        LayerMemory m = constants_of(input->listing,
-                                     constants_name(arena, input->listing, e));
-        memory_row(to, e->name, e->in.end - e->in.at + (e->in2.end - e->in2.at),
-                   e->out.end - e->out.at, e->tiles.end - e->tiles.at, &m,
-                   e->macs);
-        sum.weight += m.weight;
-        sum.bias += m.bias;
-        sum.scale += m.scale;
-        macs += e->macs;
-    }
-    memory_row(to, "all", 0, 0, 0, &sum, macs);
-    close_table(to);
+void table_memory(JsonOut *to, const ReportInput *input, const Nodes *nodes) {
+    static const char *const columns[] = {"<layer", "input",    "output",
+                                          "tiles",  "weights",  "bias",
+                                          "scale",  "products", NULL};
+    const SimResult *sim = rows_of(nodes->arena, input->listing, input->sim);
+    sheet_open(to, "Memory",
+               arena_printf(nodes->arena,
+                            "Bytes; activations as they lie in their memory, "
+                            "with padding and copies; tiles: what passes "
+                            "through buffers in active memory; constants as "
+                            "%u bytes a value.",
+                            input->listing->spec->element),
+               columns);
+    for (uint32_t i = 0; i < sim->n_events; i++)
+        if (sim->event[i].use < input->listing->spec->n_engines)
+            memory_row(to, input, nodes, &sim->event[i]);
+    sheet_close(to);
 }
 
 /* ---- host ---- */
 
-void table_hosts(Text *to, const Listing *listing) {
-    static const char *const right[] = {"<kind", "<why", NULL};
+void table_hosts(JsonOut *to, const Listing *listing, const Nodes *nodes) {
+    static const char *const columns[] = {"<layer", "<kind", "<why", NULL};
     const Image *image = &listing->image;
     if (!image->n_hosts)
         return;
-    text_add(to, "<h2>Layers of the host</h2>\n");
-    heads(to, "layer", right);
+    sheet_open(to, "Layers of the host", "", columns);
     for (uint32_t i = 0; i < image->n_hosts; i++) {
         const HostLayer *host = &image->host[i];
-        text_add(to, "<tr>");
-        name_cell(to, host->name);
-        name_cell(to, host->kind);
-        name_cell(to, host->reason ? host->reason : "");
-        text_add(to, "</tr>\n");
+        sheet_row(to, node_of_name(nodes, host->name));
+        sheet_word(to, host->name);
+        sheet_word(to, host->kind);
+        sheet_word(to, host->reason);
+        sheet_row_end(to);
     }
-    close_table(to);
+    sheet_close(to);
 }
 
 /* ---- volumes ---- */
 
-void table_volumes(Arena *arena, Text *to, const ReportInput *input) {
-    static const char *const right[] = {"<where, and why there", NULL};
+/* "conv1 (16x8x8)": the layer is named in front. */
+static uint32_t node_of_volume(const Nodes *nodes, const char *name) {
+    const char *end = strstr(name, " (");
+    return node_of_name(
+        nodes,
+        end ? arena_strndup(nodes->arena, name, (size_t)(end - name)) : name);
+}
+
+void table_volumes(JsonOut *to, const ReportInput *input, const Nodes *nodes) {
+    static const char *const columns[] = {"<volume", "<where, and why there",
+                                          NULL};
     if (!input->volumes)
         return;
-    text_add(to, "<h2>Volumes</h2>\n<p>Steps count from 1, as in the "
-                 "listing.</p>\n");
-    heads(to, "volume", right);
+    sheet_open(to, "Volumes", "Steps count from 1, as in the listing.",
+               columns);
     for (const char *line = input->volumes; *line;) {
         size_t len = strcspn(line, "\n");
-        const char *all = arena_strndup(arena, line, len);
+        const char *all = arena_strndup(nodes->arena, line, len);
         const char *colon = strstr(all, ": ");
         line += len + (line[len] == '\n');
         if (!colon)
             continue;
-        text_add(to, "<tr>");
-        name_cell(to, arena_strndup(arena, all, (size_t)(colon - all)));
-        text_add(to, "<td class=\"w\">");
-        html_text(to, colon + 2);
-        text_add(to, "</td></tr>\n");
+        const char *name =
+            arena_strndup(nodes->arena, all, (size_t)(colon - all));
+        sheet_row(to, node_of_volume(nodes, name));
+        sheet_word(to, name);
+        sheet_word(to, colon + 2);
+        sheet_row_end(to);
     }
-    close_table(to);
+    sheet_close(to);
 }

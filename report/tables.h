@@ -2,7 +2,8 @@
 #ifndef REPORT_TABLES_H
 #define REPORT_TABLES_H
 
-#include "base/text.h"
+#include "base/json_out.h"
+#include "report/nodes.h"
 #include "report/page.h"
 
 /* The largest of its costs. */
@@ -13,18 +14,21 @@ double event_utilisation(const HwSpec *spec, const SimEvent *event);
 /* Its layer; of a load or store the listing's comment. */
 const char *event_name(const Listing *listing, const SimEvent *event);
 
-void table_summary(Text *to, const ReportInput *input);
-void table_what_if(Text *to, const ReportInput *input);
+/* Figures of the whole network. */
+void table_summary(JsonOut *to, const ReportInput *input);
+
+/* Each adds a table to an open list, or none where it has no rows. */
+void table_what_if(JsonOut *to, const ReportInput *input);
 /* What crosses the edge of active memory, by volume. */
-void table_moves(Arena *arena, Text *to, const ReportInput *input);
+void table_moves(JsonOut *to, const ReportInput *input, const Nodes *nodes);
 /* Layers that run together, stripe by stripe. */
-void table_together(Arena *arena, Text *to, const ReportInput *input);
-void table_layers(Text *to, const ReportInput *input);
-void table_memory(Arena *arena, Text *to, const ReportInput *input);
+void table_together(JsonOut *to, const ReportInput *input, const Nodes *nodes);
+void table_layers(JsonOut *to, const ReportInput *input, const Nodes *nodes);
+void table_memory(JsonOut *to, const ReportInput *input, const Nodes *nodes);
 /* cliffs.c: convolutions that one channel more or less would change. */
-void table_cliffs(Arena *arena, Text *to, const ReportInput *input);
-void table_hosts(Text *to, const Listing *listing);
+void table_cliffs(JsonOut *to, const ReportInput *input, const Nodes *nodes);
+void table_hosts(JsonOut *to, const Listing *listing, const Nodes *nodes);
 /* Where each volume is, and why there. */
-void table_volumes(Arena *arena, Text *to, const ReportInput *input);
+void table_volumes(JsonOut *to, const ReportInput *input, const Nodes *nodes);
 
 #endif

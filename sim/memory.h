@@ -112,6 +112,8 @@ void tables_between(Run *run);
 
 /* False where cycles alone count, and none wait for cells. */
 bool cells_matter(const Run *run);
+/* Where they do, or their first and last ones. */
+bool tables_matter(const Run *run);
 /* The cells of an operand; tables of this instruction, of rings and lines only
  * where cells matter. False, with a violation, if it has no sane size, leaves
  * its memory or is not aligned. */

@@ -197,7 +197,7 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .w_at = t.at.w_at,
                    .copies = t.at.copies + spot->part_c,
                    .copy_step = t.at.copy_step};
-    if (!cells_matter(run))
+    if (!tables_matter(run))
         return true;
     out->c_at = t.at.c_at + spot->part_c;
     if (spot->lines.band)

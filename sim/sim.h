@@ -60,6 +60,8 @@ typedef struct SimOptions {
     bool lax;              /* what is executed alone is judged: tokens that
                             * follow from others may say anything */
     bool time_only;        /* cycles alone, of a listing known to be right */
+    bool spans;            /* where time_only: also what lies where; nobody
+                            * knows how long, so out_until is the event's end */
     SimObserver *observer; /* or NULL: called after each instruction that
                             * computes, and each host layer's output */
     void *context;
@@ -136,12 +138,12 @@ typedef struct SimResult {
                                      * spec->element, by memory */
     uint64_t backing_read, backing_written; /* bytes: by engines and loads from
                                              * and to all that is not AM */
-    uint64_t compulsory;     /* bytes that host and device read of each other,
-                              * each once; without an image, all outputs */
-    uint64_t am_peak;        /* bytes of active memory, up to the last touched,
-                              * summed over active memories */
-    uint64_t cycles;         /* of the machine's clock, the host's aside */
-    uint64_t host_cycles;    /* sum over `call` */
+    uint64_t compulsory;  /* bytes that host and device read of each other,
+                           * each once; without an image, all outputs */
+    uint64_t am_peak;     /* bytes of active memory, up to the last touched,
+                           * summed over active memories */
+    uint64_t cycles;      /* of the machine's clock, the host's aside */
+    uint64_t host_cycles; /* sum over `call` */
     uint32_t n_calls;
     const SimHostCall *call; /* layers of the host, in the listing's order */
     uint64_t busy, transfer; /* sums over all instructions: with everything

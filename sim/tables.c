@@ -66,9 +66,9 @@ VolumeTables tables_of(Run *run, const Layout *layout, const Volume *volume) {
     KnownTables *slot = &cache->slot[slot_of(layout, volume)];
     if (slot->layout == layout && volumes_same(&slot->volume, volume))
         return slot->tables;
-    *slot = (KnownTables){
-        layout, *volume,
-        (cells_matter(run) ? make : make_copies)(cache->arena, layout, volume)};
+    *slot = (KnownTables){layout, *volume,
+                          (tables_matter(run) ? make : make_copies)(
+                              cache->arena, layout, volume)};
     cache->n += (uint64_t)volume->c + volume->h + volume->w;
     return slot->tables;
 }
@@ -76,4 +76,8 @@ VolumeTables tables_of(Run *run, const Layout *layout, const Volume *volume) {
 bool cells_matter(const Run *run) {
     return !run->options.time_only ||
            run->spec->tiling.rows.moves == HW_MOVES_QUEUED;
+}
+
+bool tables_matter(const Run *run) {
+    return run->options.spans || cells_matter(run);
 }

@@ -126,7 +126,7 @@ def scripts(long):
             "lint",
             "rooms",
             "mutants",
-            "explore",
+            "explore", "pages",
             "figures", "listing",
             "cycles",
             "bundle",

@@ -46,7 +46,8 @@ def same(what, a, b):
 
 def linked(folder):
     """Rows lead to reports that are there, and to nothing else."""
-    links = set(re.findall(r'href="(.*?)"', read(folder, "index.html").decode()))
+    links = set(re.findall(r'"report":"(.*?)"',
+                           read(folder, "index.html").decode()))
     there = {f"reports/{name}"
              for name in os.listdir(os.path.join(folder, "reports"))}
     if not links or links != there:

@@ -14,6 +14,9 @@ python3-h5py libarmnn-dev libarmnntfliteparser-dev libarmnn-cpuref-backend22
 python3-pyarmnn coinor-cbc"
 # shellcheck disable=SC2034
 node_packages="nodejs npm"
+# A browser, for tests/pages.py.
+# shellcheck disable=SC2034
+page_packages="chromium nodejs npm"
 # Compilers, C libraries and emulators for the processors of native code, for
 # tests/kernels.py and tests/bundle.py.
 # shellcheck disable=SC2034

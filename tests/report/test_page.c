@@ -1,5 +1,5 @@
-/* The page of a listing: balanced markup, its numbers, lives of volumes; the
- * trace as JSON. */
+/* The page of a listing: its data, lives of volumes; the trace as JSON. How it
+ * looks and works: tests/pages.py. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,71 +41,76 @@ static const char text[] =
     "3 XNMaxPool p 2 2 2 2 0 0 0x0 56 10 5 0x30000 28 5 0\n"
     "4 XNMaxPool q 2 2 2 2 0 0 0x10000 56 10 33 0x40000 28 5 0\n";
 
-/* Every tag is closed by the right one; these have no end. */
-static bool is_void(const char *tag, size_t len) {
-    static const char *const names[] = {"meta", "!DOCTYPE"};
-    for (int i = 0; i < 2; i++)
-        if (strlen(names[i]) == len && !strncmp(tag, names[i], len))
-            return true;
-    return false;
+/* The data of a page; the caller frees it. Names cannot end the script that it
+ * stands in. */
+static cJSON *data_of(Arena *arena, const char *page) {
+    static const char open[] = "type=\"application/json\">\n";
+    const char *from = strstr(page, open);
+    assert_non_null(from);
+    from += sizeof open - 1;
+    const char *to = strstr(from, "\n</script>");
+    assert_non_null(to);
+    assert_null(memchr(from, '<', (size_t)(to - from)));
+    cJSON *json =
+        json_parse(diag_new(arena), "page", from, (size_t)(to - from));
+    assert_non_null(json);
+    return json;
 }
 
-static void must_balance(const char *page) {
-    const char *open[64];
-    size_t size[64];
-    int depth = 0;
-    for (const char *at = page; (at = strchr(at, '<')); at++) {
-        const char *end = strchr(at, '>');
-        assert_non_null(end);
-        bool closes = at[1] == '/';
-        const char *tag = at + 1 + closes;
-        size_t len = strcspn(tag, " >/");
-        if (closes) {
-            assert_true(depth > 0 && size[depth - 1] == len &&
-                        !strncmp(open[depth - 1], tag, len));
-            depth--;
-        } else if (end[-1] != '/' && !is_void(tag, len)) {
-            assert_true(depth < 64);
-            open[depth] = tag;
-            size[depth++] = len;
-        }
-    }
-    assert_int_equal(depth, 0);
+static const cJSON *table_of(const cJSON *json, const char *title) {
+    const cJSON *item;
+    cJSON_ArrayForEach(
+        item, cJSON_GetObjectItemCaseSensitive(
+                  json, "tables")) if (!strcmp(json_str(item, "title", ""),
+                                               title)) return item;
+    return NULL;
 }
 
-static void pages_are_markup_with_the_right_numbers(void **state) {
+static const cJSON *cell_of(const cJSON *table, int row, int column) {
+    const cJSON *rows = cJSON_GetObjectItemCaseSensitive(table, "rows");
+    return cJSON_GetArrayItem(cJSON_GetArrayItem(rows, row), column + 1);
+}
+
+static void pages_hold_the_right_numbers(void **state) {
     (void)state;
     Run r = run_listing(text);
-    WhatIf what[] = {{"<twice>", true, "", r.sim->cycles / 2, 7, 9},
-                     {"less", false, "1 byte & more short", 0, 0, 0}};
+    WhatIf what[] = {
+        {"<twice>", true, "", "the same plan", r.sim->cycles / 2, 7, 9},
+        {"less", false, "1 byte & more short", "", 0, 0, 0}};
+    const HwSetting set = {"memories.am.size", "2</script>MiB"};
     ReportInput input = {
         .listing = r.listing,
         .sim = r.sim,
+        .command = "amphora compile a b",
+        .n_settings = 1,
+        .setting = &set,
         .volumes = "a<1> (5x10x56): outside: for q\nb (1x1x1): inside\n",
         .n_what_ifs = 2,
         .what_if = what};
     const char *page = report_page(r.arena, &input);
-    must_balance(page);
-    assert_null(strstr(page, "a<1>"));
-    assert_non_null(strstr(page, "a&lt;1&gt;"));
-    assert_non_null(strstr(page, "-50.0 %"));
-    assert_non_null(strstr(page, "1 byte &amp; more short"));
-    assert_non_null(strstr(page, "a&lt;1&gt; (5x10x56)</td><td class=\"w\">"
-                                 "outside: for q</td>"));
-    assert_non_null(strstr(page, "<td>92,400</td>")); /* 56 x 10 x 5 x 33 */
+    cJSON *json = data_of(r.arena, page);
+    assert_string_equal(json_str(json, "command", ""), "amphora compile a b");
+    const cJSON *changes = table_of(json, "What if");
+    assert_string_equal(cell_of(changes, 0, 0)->valuestring, "<twice>");
+    assert_true(cell_of(changes, 0, 2)->valuedouble < -0.49);
+    assert_string_equal(cell_of(changes, 1, 7)->valuestring,
+                        "1 byte & more short");
+    assert_true(cJSON_IsNull(cell_of(changes, 1, 1)));
+    assert_string_equal(cell_of(table_of(json, "Volumes"), 0, 0)->valuestring,
+                        "a<1> (5x10x56)");
+    /* in 56 x 10 x 5 x 33 elements: what the convolution makes */
+    const cJSON *memory = table_of(json, "Memory");
+    assert_true(cell_of(memory, 0, 2)->valuedouble > 0);
+    assert_int_equal(
+        cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(json, "events")),
+        (int)r.sim->n_events);
+    assert_int_equal(cell_of(memory, 0, 7)->valuedouble, 92400);
+    json_free(json);
     arena_free(r.arena);
 }
 
-static uint32_t count(const char *page, const char *word) {
-    uint32_t n = 0;
-    for (; (page = strstr(page, word)); page += strlen(word))
-        n++;
-    return n;
-}
-
-/* Two pictures with each plan in both, steps through those that are lowest in
- * one, and a table of changes against the chosen one. */
-static void fronts_are_drawn_against_the_chosen_plan(void **state) {
+/* All plans, which one was chosen, and by what each is the least. */
+static void fronts_name_the_chosen_plan(void **state) {
     (void)state;
     Run r = run_listing(text);
     const PlanCost front[] = {
@@ -117,18 +122,26 @@ static void fronts_are_drawn_against_the_chosen_plan(void **state) {
                          .n_front = 3,
                          .front = front,
                          .chosen = &front[0]};
-    const char *page = report_page(r.arena, &input);
-    must_balance(page);
-    assert_int_equal(count(page, "<circle class=\"p\""), 6);
-    assert_int_equal(count(page, "stroke=\"#b35900\" stroke-width=\"2\""), 2);
-    assert_int_equal(count(page, "fill=\"#4e79a7\" stroke=\"#4e79a7\""), 3);
-    assert_int_equal(count(page, "1 chosen</text>"), 2);
-    assert_int_equal(count(page, "<td>500 (+25.0 %)</td>"), 1);
-    assert_int_equal(count(page, "<td>800 (-20.0 %)</td>"), 1);
-    assert_int_equal(count(page, "<td class=\"l\">bytes</td>"), 1);
-    assert_int_equal(count(page, "<td class=\"l\">balanced, time</td>"), 1);
+    cJSON *json = data_of(r.arena, report_page(r.arena, &input));
+    const cJSON *plans = cJSON_GetObjectItemCaseSensitive(json, "front");
+    assert_int_equal(cJSON_GetArraySize(plans), 3);
+    static const char *const least[] = {"[\"balanced\",\"time\"]",
+                                        "[\"bytes\"]", "[]"};
+    for (int i = 0; i < 3; i++) {
+        const cJSON *plan = cJSON_GetArrayItem(plans, i);
+        assert_true(json_num(plan, "chosen", -1) == (i == 0));
+        assert_true(json_num(plan, "bytes", 0) == (double)front[i].bytes);
+        assert_string_equal(
+            json_print(r.arena,
+                       cJSON_GetObjectItemCaseSensitive(plan, "least_by"),
+                       false),
+            least[i]);
+    }
+    json_free(json);
     input.n_front = 1;
-    assert_null(strstr(report_page(r.arena, &input), "Plans found"));
+    json = data_of(r.arena, report_page(r.arena, &input));
+    assert_null(cJSON_GetObjectItemCaseSensitive(json, "front"));
+    json_free(json);
     arena_free(r.arena);
 }
 
@@ -214,8 +227,8 @@ static void traces_keep_to_the_format(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pages_are_markup_with_the_right_numbers),
-        cmocka_unit_test(fronts_are_drawn_against_the_chosen_plan),
+        cmocka_unit_test(pages_hold_the_right_numbers),
+        cmocka_unit_test(fronts_name_the_chosen_plan),
         cmocka_unit_test(volumes_live_until_their_last_reader),
         cmocka_unit_test(traces_have_an_event_an_instruction),
         cmocka_unit_test(traces_keep_to_the_format),

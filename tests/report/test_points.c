@@ -91,8 +91,8 @@ static void names_cannot_break_the_page(void **state) {
     p[1].reason = "step \"<x>\" & more";
     const char *page = points_page(arena, 2, p);
     assert_null(strstr(page, "a<b>"));
-    assert_non_null(strstr(page, "a&lt;b&gt; m"));
-    assert_non_null(strstr(page, "step &quot;&lt;x&gt;&quot; &amp; more"));
+    assert_non_null(strstr(page, "\"a\\u003cb>.prototxt\""));
+    assert_non_null(strstr(page, "step \\\"\\u003cx>\\\" & more"));
     assert_non_null(strstr(points_csv(arena, 2, p),
                            "1,\"a<b>.prototxt\",m,200,safe,does not "
                            "fit,,,,,,,,,\"step \"\"<x>\"\" & more\"\n"));
@@ -114,7 +114,7 @@ static void clocks_are_compared_by_time(void **state) {
     assert_true(front[0] && !front[1]);
     assert_int_equal(point_cost(&p[0], true), 100);
     const char *page = points_page(arena, 2, p);
-    assert_non_null(strstr(page, "(ns)</text>"));
+    assert_non_null(strstr(page, "\"by_time\":1"));
     arena_free(arena);
 }
 
