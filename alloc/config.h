@@ -22,13 +22,16 @@ typedef struct Config {
     uint32_t lambda_recompute; /* products computed again that count as much
                                 * as a byte; 0: none do */
     bool lambda_weight;        /* bytes of weights count as others do */
-    bool loose;                /* cascades may have several results */
-    bool longer;               /* cascades of up to twice as many steps */
-    uint64_t lambda_insn;      /* bytes that an instruction counts as */
-    uint32_t without;          /* kinds of nodes kept out of cascades: bits */
-    uint32_t runs;             /* rolling: hides transfers behind so many */
-    uint32_t tile_price;       /* one of nest_prices, or 0 */
-    bool evict_whole;          /* whole tensors are spilled first */
+    uint64_t aside; /* bytes for weights: cascades whose own take no more read
+                     * them once, others with each run */
+    bool pairs;     /* rolling: layers may take turns by channels */
+    bool loose;     /* cascades may have several results */
+    bool longer;    /* cascades of up to twice as many steps */
+    uint64_t lambda_insn; /* bytes that an instruction counts as */
+    uint32_t without;     /* kinds of nodes kept out of cascades: bits */
+    uint32_t runs;        /* rolling: hides transfers behind so many */
+    uint32_t tile_price;  /* one of nest_prices, or 0 */
+    bool evict_whole;     /* whole tensors are spilled first */
     bool streams;  /* what never runs whole keeps nothing in active memory */
     bool tiny;     /* by the smallest tiles */
     bool long_too; /* listings too long for the machine as well */

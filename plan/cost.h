@@ -22,6 +22,9 @@ Traffic plan_traffic(const Plan *plan);
 /* What an action by loops over tiles of channels reads. */
 NestCost action_nest_reads(const Plan *plan, const Action *a);
 
+/* Bytes of weights that a run reads. */
+uint64_t action_weights(const Plan *plan, const Action *a);
+
 /* Bytes of the weights of all layers that have theirs in active memory. */
 uint64_t plan_staged_weights(const Schedule *schedule);
 

@@ -75,7 +75,7 @@ NestCost action_nest_reads(const Plan *plan, const Action *a) {
                       &a->legal, a->style, a->tile_h, a->tile_w, &a->nest);
 }
 
-static uint64_t run_weights(const Plan *plan, const Action *a) {
+uint64_t action_weights(const Plan *plan, const Action *a) {
     return a->nest.c ? action_nest_reads(plan, a).weights
                      : node_reads(plan, a) * hardware_tiles(a);
 }
@@ -131,7 +131,7 @@ Traffic plan_traffic(const Plan *plan) {
         if (a->kind == ACTION_RUN) {
             sum.work += run_work(plan, a);
             sum.again += run_again(plan, a);
-            sum.weights += run_weights(plan, a);
+            sum.weights += action_weights(plan, a);
         }
         sum.moved += elements * plan->schedule->spec->element;
     }

@@ -217,7 +217,11 @@ typedef struct RollCost {
     uint64_t bytes;   /* of its rings; UINT64_MAX: it cannot be computed */
     uint64_t moved;   /* bytes over DDR */
     uint64_t weights; /* elements read, again with each run of a node */
+    uint64_t once;    /* the same, were each read once */
 } RollCost;
+/* Elements of weights that it reads, if those that there is room for stay while
+ * it runs (Config.aside). */
+uint64_t roll_weights(const Decisions *d, const RollCost *cost);
 /* The most rows at a time of those that are tried, with which the rings take at
  * most `bytes`; 0 if there are none. */
 uint32_t roll_rows(const Decisions *d, Cascade g, uint64_t bytes,

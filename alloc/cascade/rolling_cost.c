@@ -112,6 +112,18 @@ static uint64_t moved_by(const Facts *f, const Cascade *g, TensorId t,
     return loaded || stored ? tensor_bytes(f, t) : 0;
 }
 
+static uint64_t once_weights(const Facts *f, const Cascade *g) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < g->end - g->first; i++)
+        sum += node_weights(f, cascade_node(f, g, i));
+    return sum;
+}
+
+uint64_t roll_weights(const Decisions *d, const RollCost *cost) {
+    bool stay = cost->once * d->f->spec->element <= d->config->aside;
+    return stay ? cost->once : cost->weights;
+}
+
 static uint64_t line_weights(const Facts *f, const Cascade *g,
                              const Lines *lines) {
     uint64_t sum = 0;
@@ -131,7 +143,8 @@ static RollCost line_cost_make(const Decisions *d, const Cascade *g,
     if (!lines_make(d, g, exact, &lines))
         return (RollCost){.bytes = UINT64_MAX};
     RollCost cost = {.bytes = lines.bytes,
-                     .weights = line_weights(d->f, g, &lines)};
+                     .weights = line_weights(d->f, g, &lines),
+                     .once = once_weights(d->f, g)};
     for (uint32_t i = 0; i < lines.at.n; i++)
         cost.moved +=
             moved_by(d->f, g, lines.at.at[i].tensor, i < lines.n_loaded);
@@ -155,8 +168,7 @@ static void list_make(const Decisions *d, const Cascade *g, Known *known) {
     for (uint32_t i = 0; i < rings.at.n; i++)
         known->moved +=
             moved_by(f, g, rings.at.at[i].tensor, i < rings.n_loaded);
-    for (uint32_t i = 0; i < g->end - g->first; i++)
-        known->once += node_weights(f, cascade_node(f, g, i));
+    known->once = once_weights(f, g);
 }
 
 static RollCost ring_cost_make(const Decisions *d, const Cascade *g,
@@ -166,7 +178,9 @@ static RollCost ring_cost_make(const Decisions *d, const Cascade *g,
     if (!known->list)
         list_make(d, g, known);
     Rings *rings = rings_keep(f->arena, g, known->list);
-    RollCost cost = {.moved = known->moved, .weights = weights_read(f, g)};
+    RollCost cost = {.moved = known->moved,
+                     .weights = weights_read(f, g),
+                     .once = known->once};
     uint32_t last = g->end - g->first - 1;
     uint32_t rows = RUNS * roll_chunk(f, g, last);
     NodeId id = cascade_node(f, g, last);

@@ -203,7 +203,7 @@ static Price price_of_rolling(const void *context, const Cascade *g,
                               const RollCost *cost) {
     const Search *s = context;
     (void)g;
-    return price_of(s->d, cost->moved, cost->weights, 0);
+    return price_of(s->d, cost->moved, roll_weights(s->d, cost), 0);
 }
 
 static uint64_t stripes_weights(const Facts *f, const Cascade *g) {
@@ -362,9 +362,9 @@ uint32_t cascades_choose(Decisions *d, uint64_t budget) {
 /* ---- known ones ---- */
 
 typedef struct Known {
-    uint64_t total, budget, thrift;
+    uint64_t total, budget, thrift, aside;
     uint32_t apart, runs, haste;
-    bool weights_count, loose, longer;
+    bool weights_count, loose, longer, pairs;
     uint32_t n;
     const Cascade *cascade;
 } Known;
@@ -384,20 +384,22 @@ static Known known_as(const Decisions *d, uint64_t budget) {
     return (Known){.total = d->f->total,
                    .budget = budget,
                    .thrift = d->config->lambda_insn,
+                   .aside = d->config->aside,
                    .apart = d->config->without,
                    .runs = d->config->runs,
                    .haste = d->config->lambda_recompute,
                    .weights_count = weights_count(d),
                    .loose = d->config->loose,
-                   .longer = d->config->longer};
+                   .longer = d->config->longer,
+                   .pairs = d->config->pairs};
 }
 
 static bool asks_same(const Known *a, const Known *b) {
     return a->total == b->total && a->budget == b->budget &&
-           a->thrift == b->thrift && a->apart == b->apart &&
-           a->runs == b->runs && a->haste == b->haste &&
+           a->thrift == b->thrift && a->aside == b->aside &&
+           a->apart == b->apart && a->runs == b->runs && a->haste == b->haste &&
            a->weights_count == b->weights_count && a->loose == b->loose &&
-           a->longer == b->longer;
+           a->longer == b->longer && a->pairs == b->pairs;
 }
 
 static void take_known(Decisions *d, const Known *k) {

@@ -8,7 +8,8 @@
  * uses them up. So what lies between never exists whole, and nothing is
  * computed twice or moved. All else that the two touch is in active memory
  * while both run: their operands, and the result, which is written channel tile
- * by channel tile. Method: fused pairs are made where active memory would hold
+ * by channel tile. Weights are read once, where a cascade reads them with each
+ * run. Method: fused pairs are made where active memory would hold
  * too much, and what they need by themselves fits; channel tiles are as thick
  * as there is room for. Invariant: channel tiles are of one size, but for the
  * last.
@@ -45,7 +46,6 @@ static bool may_run_so(const Decisions *d, NodeId id) {
     const Facts *f = d->f;
     return id.i != NONE && on_engine(f, id) &&
            d->mode[id.i].kind == MODE_WHOLE &&
-           !hwspec_stages(f->spec, f->legal[id.i].op) &&
            f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }
 
@@ -260,17 +260,18 @@ static bool places_change(Decisions *d) {
     return any;
 }
 
-static bool machine_may(const Facts *f) {
+static bool machine_may(const Decisions *d) {
+    const Facts *f = d->f;
     const HwTiling *tiling = &f->spec->tiling;
-    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rows.rolls &&
-           !tiling->rows.weights_move && !f->options->layer_by_layer;
+    return tiling->kind == HW_TILING_SOFTWARE && !f->options->layer_by_layer &&
+           (d->config->pairs || !tiling->rows.rolls);
 }
 
 void pairs_choose(Decisions *d) {
     const Facts *f = d->f;
     Buffers p = {0};
     FusedPair c;
-    if (!machine_may(f))
+    if (!machine_may(d))
         return;
     if (places_change(d)) {
         d->alias.n = 0;

@@ -176,7 +176,8 @@ static Price price_with(const Search *s, const Cascade *g, uint64_t weights) {
 
 static Price price_of(const void *context, const Cascade *g,
                       const RollCost *cost) {
-    return price_with(context, g, cost->weights);
+    const Search *s = context;
+    return price_with(s, g, roll_weights(s->d, cost));
 }
 
 /* False if the rings alone are too large, as those of longer cascades then are.

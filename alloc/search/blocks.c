@@ -3,7 +3,9 @@
  * Input: a schedule for a machine with a queue. Output: the plan that meets the
  * objective best, or none.
  * Method: tensors are planned as if active memory were smaller; weights get
- * what that leaves at each time, in blocks of several sizes. Of a few sizes of
+ * what that leaves at each time, in blocks of several sizes. Whether weights of
+ * a cascade stay while it runs is known when they are placed: so for each size
+ * there are plans that hope so, and plans that do not. Of a few sizes of
  * memory, this one and some of the grid below it, each has its own plans, so
  * that a larger memory gets none that is worse.
  */
@@ -35,27 +37,36 @@ enum { GRAIN = 4 };
 
 /* ---- tensors ---- */
 
-static Plan *volumes_plan(Staging *s, uint64_t size) {
+static void volumes_plan(Staging *s, Volumes *v) {
+    uint64_t size = v->size, aside = v->aside;
     Search *n = &s->search;
-    Config kept = {.cap = size, .others = UINT64_MAX};
+    Config kept = {.cap = size, .others = UINT64_MAX, .aside = aside};
+    n->aside = aside;
     n->n_tried = n->tried.n = n->seen.n = 0;
     n->steps = n->effort->steps;
     if (!search_kept(n, &kept))
         search_size(n, size);
-    Plan *plan = search_take(n);
+    v->plan = search_take(n);
+    if (n->n_best) {
+        v->next = ARENA_COPY(s->arena, Volumes, v, 1);
+        v->next->plan = search_take(n);
+    }
     search_close(n);
-    return plan;
 }
 
-Volumes *volumes_within(Staging *s, uint64_t size) {
+Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside) {
+    uint32_t own = s->schedule->spec->weights;
+    if (own)
+        aside = s->schedule->spec->memory[own].size;
     for (uint32_t i = 0; i < s->volumes.n; i++)
-        if (s->volumes.at[i]->size == size)
+        if (s->volumes.at[i]->size == size && s->volumes.at[i]->aside == aside)
             return s->volumes.at[i];
     Volumes *v = ARENA_NEW(s->arena, Volumes);
     v->arena = s->arena;
     v->budget = s->options->budget;
     v->size = size;
-    v->plan = volumes_plan(s, size);
+    v->aside = aside;
+    volumes_plan(s, v);
     vec_push(s->arena, &s->volumes, v);
     return v;
 }
@@ -225,11 +236,39 @@ static void try_aside(Staging *s, uint64_t size) {
     const char *layer;
     uint64_t aside = blocks_aside(s->schedule, &layer), rest = size - aside;
     for (uint32_t i = 0; aside < size && i < STEPS && !s->own.found; i++) {
-        Volumes *last = volumes_within(s, rest);
+        Volumes *last = volumes_within(s, rest, size - rest);
         if (last->plan)
             try_volumes(s, size, last);
         rest = grid_size(STAGED_OCTAVE, grid_number(STAGED_OCTAVE, rest - 1));
     }
+}
+
+static bool is_same(const Plan *a, const Plan *b) {
+    return a->n_actions == b->n_actions && a->am_height == b->am_height &&
+           a->ddr_moved == b->ddr_moved;
+}
+
+static void try_best(Staging *s, uint64_t size, Volumes *best) {
+    for (Volumes *v = best; v; v = v->next)
+        try_volumes(s, size, v);
+}
+
+/* Tensors within so many bytes, as if all runs read their weights again, and as
+ * if weights for which the rest has room stayed: only blocks tell which is
+ * right. The height of the lower; 0: they do not fit. */
+static uint64_t try_both(Staging *s, uint64_t size, uint64_t within) {
+    Volumes *read = volumes_within(s, within, 0);
+    if (!read->plan)
+        return 0;
+    try_best(s, size, read);
+    uint64_t height = read->plan->am_height;
+    if (within == size)
+        return height;
+    Volumes *stay = volumes_within(s, within, size - within);
+    if (!stay->plan || is_same(read->plan, stay->plan))
+        return height;
+    try_best(s, size, stay);
+    return stay->plan->am_height < height ? stay->plan->am_height : height;
 }
 
 static void try_shares(Staging *s, uint64_t size) {
@@ -245,13 +284,11 @@ static void try_shares(Staging *s, uint64_t size) {
                 : grid_size(STAGED_OCTAVE, i ? own / GRAIN * GRAIN : own);
         if (height <= within)
             continue;
-        Volumes *volumes = volumes_within(s, within);
-        if (!volumes->plan)
-            break;
         PlanCost last = s->own.cost;
         bool found = s->own.found;
-        height = volumes->plan->am_height;
-        try_volumes(s, size, volumes);
+        height = try_both(s, size, within);
+        if (!height)
+            break;
         bool gained =
             s->own.found && (!found || plan_cost_less(s->options->objective,
                                                       &s->own.cost, &last));

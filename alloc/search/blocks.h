@@ -10,9 +10,10 @@
 typedef struct Volumes {
     Arena *arena;
     Budget *budget; /* of the search that they are for; or NULL */
-    uint64_t size;
-    Plan *plan;         /* NULL: they do not fit */
-    VEC(Banded) banded; /* the same by bands, as far as it was asked */
+    uint64_t size, aside;
+    Plan *plan;           /* NULL: they do not fit */
+    struct Volumes *next; /* the second best; or NULL */
+    VEC(Banded) banded;   /* the same by bands, as far as it was asked */
 } Volumes;
 
 /* Sizes of active memory that tensors are planned for, for each power of two.
@@ -50,7 +51,8 @@ typedef struct Staging {
     BestBlocks own, all; /* the best for one size, and of all */
 } Staging;
 
-Volumes *volumes_within(Staging *s, uint64_t size);
+/* `aside`: bytes that weights have beside them. */
+Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside);
 Banded banded_by(Volumes *v, StageWay way);
 /* Makes the plan; `most`: NULL: it may cost anything. */
 Staged blocks_plan(Arena *arena, const Schedule *schedule, const Blocks *b,

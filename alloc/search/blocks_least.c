@@ -11,7 +11,7 @@
 
 /* The height of the volumes, or 0. */
 static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
-    Volumes *v = volumes_within(s, within);
+    Volumes *v = volumes_within(s, within, 0);
     if (!v->plan)
         return 0;
     Banded banded = banded_by(v, (StageWay){0});

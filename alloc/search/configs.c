@@ -28,6 +28,9 @@ static void list_rings(const Search *s, Config at, Configs *out) {
     add(s, out, c);
     c.family = FAMILY_CASCADES;
     add(s, out, c);
+    c.pairs = true;
+    add(s, out, c);
+    c.pairs = false;
     if (!s->any) {
         c.runs = HIDE;
         add(s, out, c);
@@ -107,7 +110,7 @@ static void list_rows(const Search *s, Config at, Configs *out) {
 void configs_list(const Search *s, uint64_t cap, uint64_t others,
                   Configs *out) {
     const HwTiling *tiling = &s->schedule->spec->tiling;
-    Config at = {.cap = cap, .others = others};
+    Config at = {.cap = cap, .others = others, .aside = s->aside};
     if (s->options->layer_by_layer)
         add(s, out, at);
     else if (tiling->rows.rolls)
@@ -123,7 +126,7 @@ void configs_list(const Search *s, uint64_t cap, uint64_t others,
 void configs_rest(const Search *s, uint64_t cap, uint64_t others,
                   Configs *out) {
     if (s->schedule->spec->tiling.rows.rolls)
-        add(s, out, (Config){.cap = cap, .others = others});
+        add(s, out, (Config){.cap = cap, .others = others, .aside = s->aside});
 }
 
 void configs_last(const Search *s, Configs *out) {

@@ -38,11 +38,12 @@ static bool same_config(const Config *a, const Config *b) {
            a->family == b->family &&
            a->lambda_recompute == b->lambda_recompute &&
            a->lambda_weight == b->lambda_weight && a->loose == b->loose &&
-           a->longer == b->longer &&
-           a->lambda_insn == b->lambda_insn && a->without == b->without &&
-           a->runs == b->runs && a->tile_price == b->tile_price &&
-           a->evict_whole == b->evict_whole && a->streams == b->streams &&
-           a->tiny == b->tiny && a->long_too == b->long_too;
+           a->longer == b->longer && a->pairs == b->pairs &&
+           a->aside == b->aside && a->lambda_insn == b->lambda_insn &&
+           a->without == b->without && a->runs == b->runs &&
+           a->tile_price == b->tile_price && a->evict_whole == b->evict_whole &&
+           a->streams == b->streams && a->tiny == b->tiny &&
+           a->long_too == b->long_too;
 }
 
 static bool is_tried(const Search *s, const Config *config) {

@@ -138,6 +138,7 @@ struct Search {
     bool hastens;        /* layers may be faster if they read from outside */
     bool any;            /* one that fits is enough */
     bool volumes;        /* weights are not placed yet: cycles do not count */
+    uint64_t aside;      /* bytes that weights have beside tensors */
     uint64_t steps;      /* of schedules, that may still be planned */
     bool clock_errs;     /* the simulator was seen to count other cycles than
                           * a plan's own clock */

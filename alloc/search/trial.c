@@ -3,6 +3,7 @@
  * Input: a search, a configuration. Output: a plan for the real memory, made as
  * if that ended at the configuration's cap, and what it costs; or none.
  */
+#include "alloc/cascade/cascade.h"
 #include "alloc/fuse/fuse.h"
 #include "alloc/lower/lower.h"
 #include "alloc/overlap/bank_spread.h"
@@ -152,9 +153,56 @@ static uint64_t fingerprint(const Plan *plan) {
     return print;
 }
 
+/* Bytes of weights that its runs read, by node. */
+static uint64_t *reads_by_node(const Trial *t) {
+    const Plan *plan = t->plan;
+    uint64_t *reads = ARENA_ARRAY(t->arena, uint64_t, t->a->f->g->node.n + 1);
+    for (uint32_t i = 0; i < plan->n_actions; i++)
+        if (plan->action[i].kind == ACTION_RUN)
+            reads[plan->action[i].node.i] +=
+                action_weights(plan, &plan->action[i]);
+    return reads;
+}
+
+/* Of those the bytes that need not be read again, as the weights of steps
+ * [first, end), which take turns, all stay. */
+static uint64_t spared_by(const Trial *t, const uint64_t *reads, uint32_t first,
+                          uint32_t end) {
+    const Facts *f = t->a->f;
+    uint64_t once = 0, all = 0;
+    for (uint32_t step = first; step < end; step++)
+        for (uint32_t k = 0; k < f->schedule->step[step].n; k++) {
+            NodeId id = f->schedule->step[step].slot[k].node;
+            if (!reads[id.i])
+                continue;
+            once += node_weights(f, id) * f->spec->element;
+            all += reads[id.i];
+        }
+    return once <= t->config.aside && once < all ? all - once : 0;
+}
+
+static uint64_t weights_spared(const Trial *t) {
+    const Decisions *d = &t->a->d;
+    const uint64_t *reads = reads_by_node(t);
+    uint64_t sum = 0;
+    uint32_t step = 0;
+    for (uint32_t i = 0; i <= d->cascade.n; i++) {
+        const Cascade *g = i < d->cascade.n ? &d->cascade.at[i] : NULL;
+        for (uint32_t end = g ? g->first : d->f->schedule->n_steps; step < end;
+             step++)
+            sum += spared_by(t, reads, step, step + 1);
+        if (g)
+            sum += spared_by(t, reads, g->first, g->end);
+        step = g ? g->end : step;
+    }
+    return sum;
+}
+
 /* All but cycles. */
 static void count(Trial *t) {
     t->traffic = plan_traffic(t->plan);
+    if (t->config.aside)
+        t->traffic.weights -= weights_spared(t);
     t->cost.bytes = t->traffic.moved + t->traffic.weights;
     t->cost.instructions = t->traffic.instructions;
     t->cost.memory = t->plan->am_height;

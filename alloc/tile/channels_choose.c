@@ -64,7 +64,7 @@ bool goes_by_channel(const Facts *f, const Node *node) {
 
 static bool machine_may(const Facts *f, NodeId id) {
     const HwTiling *tiling = &f->spec->tiling;
-    return tiling->kind == HW_TILING_SOFTWARE && !tiling->rows.rolls &&
+    return tiling->kind == HW_TILING_SOFTWARE &&
            f->spec->backing >= 0 &&
            (f->spec->n_active == 1 ||
             hwspec_parts_between(f->spec, f->spec->memory)) &&
