@@ -30,7 +30,7 @@ import zlib
 DATA = "/usr/share/libonnx-testdata/data"
 OTHERS = "../shared/data/onnx"
 MACHINE = "xdnn-v3-96"
-LEAST = 833
+LEAST = 946
 SAMPLE = 8
 HALF, BRAIN = 1e-3, 8e-3  # float16 and bfloat16: 10 and 7 bits of fraction
 SECONDS = 600  # only a hang takes so long, however busy the machine

@@ -183,13 +183,19 @@ static TensorId build_layer(Keras *k, const cJSON *layer, const char *slot,
     k->next_var = 0;
     k->n_in = n;
     k->in = in;
-    if (!known)
-        return net_none(&k->net, "this kind of layer is not supported");
     for (uint32_t i = 0; i < n; i++)
         if (in[i].i == NONE)
             return NO_TENSOR;
     if (!n)
         return net_none(&k->net, "has no input");
+    Shape shape;
+    if (!known && net_told_shape(&k->net, k->name, NULL, &shape))
+        return net_call(&k->net, k->name, 0, n, in, &shape);
+    if (!known)
+        return net_none(&k->net,
+                        "this kind of layer is not supported; --shape "
+                        "%s=1x... makes it a call of a function of yours",
+                        k->name);
     return known->build(k, known->kind);
 }
 

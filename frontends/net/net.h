@@ -133,6 +133,24 @@ TensorId net_transpose(Net *net, const char *part, TensorId in, Shape perm);
 /* Values of the file as a tensor. */
 TensorId net_constant(Net *net, const char *part, const Const *value);
 
+/* ---- routine.c ---- */
+
+/* A routine of the host on tensors as they lie in the file, whose axes its
+ * attributes count. Set these, then net_routine_out. */
+NodeId net_routine(Net *net, RoutineKind kind, const char *part, uint32_t n,
+                   const TensorId *in);
+void net_number_is(Net *net, NodeId node, const char *attr, double value);
+void net_word_is(Net *net, NodeId node, const char *attr, const char *word);
+TensorId net_routine_out(Net *net, NodeId node);
+/* The shape of a tensor, of the graph: what --shape says, or the file (NULL:
+ * nothing). */
+bool net_told_shape(const Net *net, const char *name, const Shape *file,
+                    Shape *out);
+/* Result `result` of a layer that is not known, as a call of a function of the
+ * user's; its values are those of --fix NAME=, or made up. */
+TensorId net_call(Net *net, const char *name, uint32_t result, uint32_t n,
+                  const TensorId *in, const Shape *shape);
+
 /* ---- axes.c ---- */
 
 /* A function of a tensor and values of the file; `first`: these come first. */

@@ -19,12 +19,15 @@ static uint32_t index_of(Onnx *x, const char *name) {
 }
 
 uint32_t onnx_index(Onnx *x, const char *name) {
-    if (!x->scope)
-        return index_of(x, name);
-    uint32_t i = map_get(x->scope->names, name, NONE);
+    const OnnxScope *scope = x->scope;
+    uint32_t i = NONE;
+    while (scope && (i = map_get(scope->names, name, NONE)) == NONE &&
+           scope->sees_around)
+        scope = scope->up;
+    if (i == NONE && scope)
+        name = arena_printf(x->arena, "%s/%s", scope->prefix, name);
     if (i == NONE)
-        i = index_of(x,
-                     arena_printf(x->arena, "%s/%s", x->scope->prefix, name));
+        i = index_of(x, name);
     return i == ONNX_LEFT_OUT ? NONE : i;
 }
 
@@ -43,7 +46,8 @@ bool onnx_read_initializers(Onnx *x, const ProtoMessage *graph) {
             good = false;
             continue;
         }
-        OnnxValue *value = onnx_value(x, tensor.name);
+        uint32_t at = onnx_index(x, tensor.name);
+        OnnxValue *value = &x->value.at[at];
         value->state = ONNX_CONST;
         value->type = tensor.type;
         value->shape = tensor.value.shape;

@@ -174,8 +174,11 @@ const ProtoMessage *onnx_attr(const OnnxNode *n, const char *name) {
         if (!is || is->kind != PROTO_STRING || strcmp(is->text, name))
             continue;
         const ProtoField *ref = proto_last(f->message, "ref_attr_name");
-        if (ref && ref->kind == PROTO_STRING && *ref->text && n->scope)
-            return attr_of_call(n->scope, ref->text);
+        const OnnxScope *scope = n->scope;
+        while (scope && scope->sees_around)
+            scope = scope->up;
+        if (ref && ref->kind == PROTO_STRING && *ref->text && scope)
+            return attr_of_call(scope, ref->text);
         return f->message;
     }
     return NULL;

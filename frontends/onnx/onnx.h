@@ -70,6 +70,7 @@ typedef struct OnnxScope {
     const char *prefix; /* of all other names: the layer's */
     const OnnxNode *call;
     const ProtoMessage *function;
+    bool sees_around; /* other names are those of `up`: a loop's body */
 } OnnxScope;
 #define ONNX_LEFT_OUT (NONE - 1)
 

@@ -96,14 +96,32 @@ static TflTensor *output(Tfl *t, uint32_t i) {
                                                           : NULL;
 }
 
-static void unknown_op(Tfl *t, uint32_t code, uint32_t index) {
+/* An operator that is not known is a call, if the shapes of its results are. */
+static void call_op(Tfl *t, uint32_t code, uint32_t index) {
     uint32_t table = flat_element(&t->flat, t->codes, index);
     const char *custom =
         flat_string(t->net.arena, &t->flat, table, CODE_CUSTOM);
-    if (code == CODE_CUSTOM_OP)
-        net_fail(&t->net, "custom operator \"%s\" is not supported", custom);
-    else
-        net_fail(&t->net, "operator number %u is not supported", code);
+    t->net.kind = code == CODE_CUSTOM_OP
+                      ? custom
+                      : arena_printf(t->net.arena, "operator_%u", code);
+    TensorId *in = ARENA_ARRAY(t->net.arena, TensorId, t->in.n);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->in.n; i++)
+        if (tfl_tensor(t, i))
+            in[n++] = tfl_in(t, i);
+    for (uint32_t i = 0; i < t->out.n; i++) {
+        TflTensor *out = output(t, i);
+        Shape shape;
+        if (!out || out->made.i != NONE)
+            continue;
+        if (net_told_shape(&t->net, out->name, &out->shape, &shape))
+            out->made = net_call(&t->net, out->name, i, n, in, &shape);
+        else
+            net_fail(&t->net,
+                     "it is not supported; --shape %s=1x... makes it a call "
+                     "of a function of yours",
+                     out->name);
+    }
 }
 
 /* Tensors that were made on the way: what only moves values keeps codes. */
@@ -138,10 +156,12 @@ static void build_op(Tfl *t, uint32_t table) {
     if (t->flat.bad || !out)
         return;
     net_at(&t->net, out->name, op ? op->name : "?", place(t, table));
-    if (!op)
-        unknown_op(t, code, index);
-    if (!op || inputs_failed(t) || out->made.i != NONE)
+    if (inputs_failed(t) || out->made.i != NONE)
         return;
+    if (!op) {
+        call_op(t, code, index);
+        return;
+    }
     uint32_t known = t->net.g->tensor.n;
     out->made = op->build(t, op->kind);
     quantise_parts(t, known);
