@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from foreign import (ARM_NN, TFLITE, TFLITE_WASM,  # noqa: E402
                      compare_foreign, install_npm, one_by_one, tflite)
 from truthlib import Table, asked, run_jobs  # noqa: E402
-from write_tflite import (NONE, RELU, RELU6, RELU_N1_TO_1, SAME,  # noqa: E402
+from write_tflite import (FLOAT, INT32, NONE, RELU, RELU6, RELU_N1_TO_1, SAME,  # noqa: E402
                           VALID, Model)
 
 DATA = "../shared/data/tflite/"
@@ -197,9 +197,72 @@ def batches(m):
           [1, 8, 10, 5])
 
 
+def picks(m):
+    """Indices that are data: whole numbers made of the input."""
+    x = m.input(1, 4, 6, 8)
+    flat = m.op("RESHAPE", [x, m.ints(24, 8)], [24, 8])
+    best = m.op("ARG_MAX", [x, m.ints(3, shape=[])], [1, 4, 6], INT32,
+                kinds=[INT32])
+    least = m.op("ARG_MIN", [flat, m.ints(0, shape=[])], [8], INT32,
+                 kinds=[INT32])
+    m.end("CAST", [best], [1, 4, 6], INT32, FLOAT)
+    m.end("GATHER", [flat, least], [8, 8], 0, 0)
+    inside = m.op("ARG_MAX", [flat, m.ints(1, shape=[])], [24], INT32,
+                  kinds=[INT32])
+    m.end("GATHER", [flat, inside], [24, 24], 1, 0)
+    m.end("GATHER", [x, m.ints(5, 0, 3)], [1, 4, 3, 8], 2, 0)
+    rows = m.op("PACK", [least, least], [8, 2], 2, 1, kinds=[INT32])
+    m.end("GATHER_ND", [m.op("TILE", [flat, m.ints(1, 3)], [24, 24]), rows],
+          [8])
+    m.end("GATHER_ND", [x, m.ints(0, 1, 2, 0, 3, 5, shape=[2, 3])], [2, 8])
+    values, at = m.op("TOPK_V2", [flat, m.ints(3, shape=[])],
+                      [[24, 3], [24, 3]], kinds=[FLOAT, INT32])
+    m.ends.append(values)
+    m.end("CAST", [at], [24, 3], INT32, FLOAT)
+    m.end("TILE", [x, m.ints(1, 2, 1, 3)], [1, 8, 6, 24])
+
+
+def choices(m):
+    BOOL = 6
+    x = m.input(1, 4, 6, 8)
+    y = m.op("EXP", [x], [1, 4, 6, 8])
+    zero = m.op("SUB", [x, x], [1, 4, 6, 8], NONE)
+    less = m.op("LESS", [x, zero], [1, 4, 6, 8], kinds=[BOOL])
+    for kind in ("LESS", "GREATER", "LESS_EQUAL", "GREATER_EQUAL", "EQUAL",
+                 "NOT_EQUAL"):
+        one = m.op(kind, [x, m.drawn(-.5, .5, 8)], [1, 4, 6, 8], kinds=[BOOL])
+        m.end("SELECT", [one, x, y], [1, 4, 6, 8])
+        for both in ("LOGICAL_OR", "LOGICAL_AND"):
+            two = m.op(both, [one, less], [1, 4, 6, 8], kinds=[BOOL])
+            m.end("SELECT_V2", [two, x, y], [1, 4, 6, 8])
+    no = m.op("LOGICAL_NOT", [less], [1, 4, 6, 8], kinds=[BOOL])
+    m.end("SELECT", [no, x, y], [1, 4, 6, 8])
+    m.end("FLOOR_DIV", [y, m.drawn(.2, .9, 1)], [1, 4, 6, 8])
+    m.end("FLOOR_MOD", [x, m.drawn(.2, .9, 1)], [1, 4, 6, 8])
+    m.end("REDUCE_PROD", [y, m.ints(1, 2)], [1, 8], 0)
+    m.end("LOG_SOFTMAX", [m.op("RESHAPE", [x, m.ints(24, 8)], [24, 8])],
+          [24, 8])
+    m.end("CUMSUM", [x, m.ints(3, shape=[])], [1, 4, 6, 8], 0, 0)
+    m.end("CUMSUM", [x, m.ints(1, shape=[])], [1, 4, 6, 8], 1, 1)
+    m.end("BATCH_MATMUL", [x, y], [1, 4, 6, 6], 0, 1)
+
+
+def recurrent(m):
+    x = m.input(1, 7, 5)
+    TANH = 4
+    for units in (6, 3):
+        part = [m.drawn(-.6, .6, units, 5) for _ in range(4)]
+        part += [m.drawn(-.6, .6, units, units) for _ in range(4)]
+        part += [-1] * 3 + [m.drawn(-.5, .5, units) for _ in range(4)]
+        part += [-1, -1, m.variable(1, units), m.variable(1, units)]
+        m.end("UNIDIRECTIONAL_SEQUENCE_LSTM", [x, *part, -1, -1, -1, -1],
+              [1, 7, units], TANH, 0.0, 0.0, 0)
+
+
 MODELS = {f.__name__: f for f in (
     convolutions, depthwise, pools, products, activations, elements,
-    reductions, joins, shapes, resizes, transposed, batches)}
+    reductions, joins, shapes, resizes, transposed, batches, picks, choices,
+    recurrent)}
 WHOLE = ["hello_world_float"]
 
 

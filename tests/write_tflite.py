@@ -41,6 +41,19 @@ OPERATORS = {
     "ABS": (101, 78, ""), "SPLIT_V": (102, 79, "i"), "CEIL": (104, 0, ""),
     "ELU": (111, 0, ""), "QUANTIZE": (114, 89, ""), "ROUND": (116, 0, ""),
     "HARD_SWISH": (117, 91, ""),
+    "SVDF": (27, 6, "ib"), "GATHER": (36, 23, "ii"),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (44, 71, "bffb"),
+    "TOPK_V2": (48, 34, ""), "LOG_SOFTMAX": (50, 36, ""),
+    "CAST": (53, 37, "bb"), "ARG_MAX": (56, 40, "b"), "LESS": (58, 41, ""),
+    "GREATER": (61, 44, ""), "GREATER_EQUAL": (62, 45, ""),
+    "LESS_EQUAL": (63, 46, ""), "SELECT": (64, 47, ""), "TILE": (69, 51, ""),
+    "EQUAL": (71, 53, ""), "NOT_EQUAL": (72, 54, ""),
+    "ARG_MIN": (79, 57, "b"), "REDUCE_PROD": (81, 27, "b"),
+    "LOGICAL_OR": (84, 60, ""), "LOGICAL_AND": (86, 62, ""),
+    "LOGICAL_NOT": (87, 63, ""), "FLOOR_DIV": (90, 65, ""),
+    "FLOOR_MOD": (95, 72, ""), "GATHER_ND": (107, 83, ""),
+    "SELECT_V2": (123, 98, ""), "BATCH_MATMUL": (126, 101, "bb"),
+    "CUMSUM": (128, 102, "bb"),
 }
 
 
@@ -169,12 +182,19 @@ class Model:
         key = f"{self.name}/{len(self.tensors)}"
         return self.const(shape, draw(key, count(shape), low, high))
 
-    def op(self, kind, inputs, shape, *options):
+    def variable(self, *shape):
+        """What a call keeps for the next."""
+        index = self.tensor(shape)
+        self.tensors[index].fields[5] = ("b", 1)
+        return index
+
+    def op(self, kind, inputs, shape, *options, kinds=None):
         """The output, or for a list of shapes the outputs. `options`: values
         of the operator's fields, in order."""
         number, union, letters = OPERATORS[kind]
         many = isinstance(shape[0], (list, tuple))
-        outs = [self.tensor(s) for s in (shape if many else [shape])]
+        outs = [self.tensor(s, kind=(kinds or [FLOAT] * 9)[i])
+                for i, s in enumerate(shape if many else [shape])]
         fields = {f"f{i}": (letter, value) for i, (letter, value) in
                   enumerate(zip(letters, options)) if letter != "_"}
         index = self.codes.setdefault(number, len(self.codes))

@@ -78,6 +78,18 @@ static TensorId conv(Tfl *t, int depthwise) {
     return tfl_fused(t, depthwise ? 4 : 3, out);
 }
 
+/* The shape that input 0 says; where it is computed, that of the output. */
+static bool asked_size(Tfl *t, int64_t size[4]) {
+    int32_t id = flat_at_i32(&t->flat, t->out, 0);
+    const Shape *out = &t->tensor[id].shape;
+    if (tfl_tensor(t, 0) && tfl_tensor(t, 0)->data.at)
+        return tfl_ints(t, 0, 4, size) == 4;
+    for (uint32_t i = 0; i < 4; i++)
+        size[i] = shape_dim(out, i);
+    return (out->rank == 4 && out->dim[1] && out->dim[2]) ||
+           net_fail(&t->net, "the shape of its output is not known");
+}
+
 /* Inputs: output's shape, kernel, image, perhaps a bias. */
 static TensorId transpose_conv(Tfl *t, int kind) {
     int64_t size[4];
@@ -86,7 +98,7 @@ static TensorId transpose_conv(Tfl *t, int kind) {
     Bias bias;
     (void)kind;
     if (in.i == NONE || !kernel(t, &w) || !take_bias(t, 3, &bias) ||
-        tfl_ints(t, 0, 4, size) != 4)
+        !asked_size(t, size))
         return NO_TENSOR;
     ConvAttr a = {.out_c = w.shape.dim[0],
                   .groups = 1,
@@ -172,6 +184,13 @@ static TensorId leaky(Tfl *t, int kind) {
     return net_act(&t->net, NULL, tfl_in(t, 0), act);
 }
 
+static TensorId gelu(Tfl *t, int kind) {
+    bool near = flat_u8(&t->flat, t->options, 0, 0) != 0;
+    (void)kind;
+    return net_act(&t->net, NULL, tfl_in(t, 0),
+                   (Act){.kind = near ? ACT_GELU_TANH : ACT_GELU});
+}
+
 /* x^-1/2, x^2. */
 static TensorId power(Tfl *t, int tenths) {
     Const exponent = net_number(&t->net, tenths / 10.0);
@@ -252,8 +271,10 @@ static const TflOp ops[] = {
     {23, "RESIZE_BILINEAR", tfl_resize, 1},
     {25, "SOFTMAX", softmax, 0},
     {26, "SPACE_TO_DEPTH", tfl_blocks, 1},
+    {27, "SVDF", tfl_svdf, 0},
     {28, "TANH", unary, ACT_TANH},
     {34, "PAD", tfl_pad, 0},
+    {36, "GATHER", tfl_take, 0},
     {37, "BATCH_TO_SPACE_ND", tfl_batches, 0},
     {38, "SPACE_TO_BATCH_ND", tfl_batches, 1},
     {39, "TRANSPOSE", tfl_transpose, 0},
@@ -261,28 +282,48 @@ static const TflOp ops[] = {
     {41, "SUB", elements, ELT_SUB},
     {42, "DIV", elements, ELT_DIV},
     {43, "SQUEEZE", tfl_reshape, 0},
+    {44, "UNIDIRECTIONAL_SEQUENCE_LSTM", tfl_lstm, 0},
     {45, "STRIDED_SLICE", tfl_strided_slice, 0},
     {47, "EXP", unary, ACT_EXP},
+    {48, "TOPK_V2", tfl_top_k, 0},
     {49, "SPLIT", tfl_split, 0},
+    {50, "LOG_SOFTMAX", tfl_log_softmax, 0},
+    {53, "CAST", tfl_cast, 0},
     {54, "PRELU", prelu, 0},
     {55, "MAXIMUM", elements, ELT_MAX},
+    {56, "ARG_MAX", tfl_arg, REDUCE_ARGMAX},
     {57, "MINIMUM", elements, ELT_MIN},
+    {58, "LESS", tfl_compare, ELT_LESS},
     {59, "NEG", unary, ACT_NEG},
     {60, "PADV2", tfl_pad, 1},
+    {61, "GREATER", tfl_compare, ELT_GREATER},
+    {62, "GREATER_EQUAL", tfl_compare, ELT_GREATER_EQUAL},
+    {63, "LESS_EQUAL", tfl_compare, ELT_LESS_EQUAL},
+    {64, "SELECT", tfl_select, 0},
     {65, "SLICE", tfl_slice, 0},
     {66, "SIN", unary, ACT_SIN},
     {67, "TRANSPOSE_CONV", transpose_conv, 0},
+    {69, "TILE", tfl_tile, 0},
     {70, "EXPAND_DIMS", tfl_reshape, 0},
+    {71, "EQUAL", tfl_compare, ELT_EQUAL},
+    {72, "NOT_EQUAL", tfl_unequal, ELT_EQUAL},
     {73, "LOG", unary, ACT_LOG},
     {74, "SUM", tfl_reduce, REDUCE_SUM},
     {75, "SQRT", unary, ACT_SQRT},
     {76, "RSQRT", power, -5},
     {78, "POW", elements, ELT_POW},
+    {79, "ARG_MIN", tfl_arg, REDUCE_ARGMIN},
+    {81, "REDUCE_PROD", tfl_reduce, REDUCE_PROD},
     {82, "REDUCE_MAX", tfl_reduce, REDUCE_MAX},
     {83, "PACK", tfl_pack, 0},
+    {84, "LOGICAL_OR", tfl_compare, ELT_OR},
+    {86, "LOGICAL_AND", tfl_compare, ELT_AND},
+    {87, "LOGICAL_NOT", unary, ACT_NOT},
     {88, "UNPACK", tfl_unpack, 0},
     {89, "REDUCE_MIN", tfl_reduce, REDUCE_MIN},
+    {90, "FLOOR_DIV", tfl_floor_div, ELT_DIV},
     {92, "SQUARE", power, 20},
+    {95, "FLOOR_MOD", tfl_compare, ELT_MOD},
     {97, "RESIZE_NEAREST_NEIGHBOR", tfl_resize, 0},
     {98, "LEAKY_RELU", leaky, ACT_LEAKY},
     {99, "SQUARED_DIFFERENCE", squared_difference, 0},
@@ -290,11 +331,17 @@ static const TflOp ops[] = {
     {101, "ABS", unary, ACT_ABS},
     {102, "SPLIT_V", tfl_split_v, 0},
     {104, "CEIL", unary, ACT_CEIL},
+    {107, "GATHER_ND", tfl_gather_nd, 0},
     {108, "COS", unary, ACT_COS},
     {111, "ELU", leaky, ACT_ELU},
     {114, "QUANTIZE", identity, 0},
     {116, "ROUND", unary, ACT_ROUND},
     {117, "HARD_SWISH", unary, ACT_HARD_SWISH},
+    {123, "SELECT_V2", tfl_select, 0},
+    {126, "BATCH_MATMUL", tfl_batch_matmul, 0},
+    {128, "CUMSUM", tfl_cumulate, 0},
+    {150, "GELU", gelu, 0},
+    {158, "SIGN", unary, ACT_SIGN},
 };
 
 const TflOp *tfl_find_op(uint32_t code) {

@@ -139,8 +139,7 @@ TensorId tfl_strided_slice(Tfl *t, int kind) {
     return net_cut(&t->net, in, cut);
 }
 
-/* The tensors of the operator's outputs; the first is returned. */
-static TensorId put_outputs(Tfl *t, const TensorId *made) {
+TensorId tfl_put_outputs(Tfl *t, const TensorId *made) {
     for (uint32_t i = 1; i < t->out.n; i++) {
         int32_t id = flat_at_i32(&t->flat, t->out, i);
         if (id >= 0 && (uint32_t)id < t->n)
@@ -157,7 +156,7 @@ TensorId tfl_split(Tfl *t, int kind) {
     if (tfl_ints(t, 0, 1, &axis) != 1)
         return NO_TENSOR;
     net_split(&t->net, tfl_in(t, 1), axis, t->out.n, NULL, out);
-    return put_outputs(t, out);
+    return tfl_put_outputs(t, out);
 }
 
 /* Into parts of those sizes: they and the axis come behind. */
@@ -169,7 +168,7 @@ TensorId tfl_split_v(Tfl *t, int kind) {
         tfl_ints(t, 2, 1, &axis) != 1)
         return net_none(&t->net, "needs a size for each part");
     net_split(&t->net, tfl_in(t, 0), axis, t->out.n, size, out);
-    return put_outputs(t, out);
+    return tfl_put_outputs(t, out);
 }
 
 TensorId tfl_pack(Tfl *t, int kind) {
@@ -184,7 +183,7 @@ TensorId tfl_unpack(Tfl *t, int kind) {
     TensorId *out = ARENA_ARRAY(t->net.arena, TensorId, t->out.n);
     (void)kind;
     net_unstack(&t->net, tfl_in(t, 0), tfl_option(t, 1, 0), t->out.n, out);
-    return put_outputs(t, out);
+    return tfl_put_outputs(t, out);
 }
 
 /* x / |x|, over the last axis. */

@@ -15,7 +15,13 @@
 enum { MODEL_CODES = 1, MODEL_SUBGRAPHS = 2, MODEL_BUFFERS = 4 };
 enum { CODE_OLD = 0, CODE_CUSTOM = 1, CODE_NEW = 3 };
 enum { GRAPH_TENSORS, GRAPH_INPUTS, GRAPH_OUTPUTS, GRAPH_OPERATORS };
-enum { TENSOR_SHAPE, TENSOR_TYPE, TENSOR_BUFFER, TENSOR_NAME };
+enum {
+    TENSOR_SHAPE,
+    TENSOR_TYPE,
+    TENSOR_BUFFER,
+    TENSOR_NAME,
+    TENSOR_VARIABLE = 5
+};
 enum { OPERATOR_CODE, OPERATOR_INPUTS, OPERATOR_OUTPUTS, OPERATOR_OPTIONS = 4 };
 enum { CODE_CUSTOM_OP = 32 };
 
@@ -51,6 +57,7 @@ static void read_tensor(Tfl *t, uint32_t table, FlatVector buffers,
         .table = table,
         .name = flat_string(t->net.arena, flat, table, TENSOR_NAME),
         .type = flat_u8(flat, table, TENSOR_TYPE, 0),
+        .variable = flat_u8(flat, table, TENSOR_VARIABLE, 0) != 0,
         .made = NO_TENSOR,
     };
     read_shape(t, table, &out->shape);
@@ -83,7 +90,8 @@ static uint32_t code_of(Tfl *t, uint32_t index) {
 static bool inputs_failed(Tfl *t) {
     for (uint32_t i = 0; i < t->in.n; i++) {
         const TflTensor *tensor = tfl_tensor(t, i);
-        if (tensor && tensor->made.i == NONE && !tensor->data.at)
+        if (tensor && tensor->made.i == NONE && !tensor->data.at &&
+            !tensor->variable)
             return true;
     }
     return false;

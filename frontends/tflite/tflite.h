@@ -12,6 +12,7 @@ typedef struct TflTensor {
     uint32_t type;
     Quant quant; /* of all its elements; QUANT_NONE: real, or by channel */
     Bytes data;  /* of constants; at is NULL for others */
+    bool variable; /* kept from call to call */
     TensorId made;
     bool has_value;
     Const value; /* dequantised, once asked for */
@@ -76,6 +77,12 @@ TflBuild tfl_concat, tfl_reshape, tfl_transpose, tfl_reduce, tfl_pad,
     tfl_mirror_pad, tfl_batches, tfl_resize, tfl_blocks, tfl_slice,
     tfl_strided_slice, tfl_split, tfl_split_v, tfl_pack, tfl_unpack,
     tfl_l2_norm;
+/* The tensors of the operator's outputs; the first is returned. */
+TensorId tfl_put_outputs(Tfl *t, const TensorId *made);
+/* ops_index.c */
+TflBuild tfl_take, tfl_gather_nd, tfl_top_k, tfl_cumulate, tfl_arg, tfl_tile,
+    tfl_cast, tfl_compare, tfl_unequal, tfl_floor_div, tfl_select,
+    tfl_log_softmax, tfl_batch_matmul, tfl_lstm, tfl_svdf;
 /* NULL if it is not known: ops.c. */
 const TflOp *tfl_find_op(uint32_t code);
 
