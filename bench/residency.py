@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """residency.py - nine networks with too little memory.
 
-    python3 bench/residency.py [-t MACHINE] [NETWORK...]
+    python3 bench/residency.py [--maps] [-t MACHINE] [NETWORK...]
 
 Networks x active memory of 90, 75, 50, 25 % of the peak, on bench/rows.yaml:
 one byte an element, no padding, row planks in software. Bytes of feature maps
 over DDR beyond the compulsory ones (what is read of the image once, what is
-written of results once). Ours is counted by the simulator, with tile buffers
-and alignment; the policies of policies.py move the same volumes in the same
-order and are charged nothing of that. Networks come from ../shared/data, else
+written of results once), and of weights beyond those that are read once where
+nothing is short; --maps: of feature maps alone, as if engines held all weights.
+Ours is counted by the simulator, with tile buffers and alignment; the policies
+of policies.py move the same volumes in the same order, read each weight once,
+and are charged nothing of buffers. Networks come from ../shared/data, else
 from examples/; those that nobody publishes as a file from bench/networks.py.
 PUBLISHED are the figures of ../shared/facts/two-level.md 2.3, of peaks that are
 not always ours: its concats are copies, and its U-Net and SegNet other ones.
@@ -79,16 +81,18 @@ def against_published(names, rows, column):
 
 def main():
     arguments = sys.argv[1:]
-    machine = MACHINE
+    machine, weights = MACHINE, True
+    if arguments[:1] == ["--maps"]:
+        weights, arguments = False, arguments[1:]
     if arguments[:1] == ["-t"]:
         machine, arguments = arguments[1], arguments[2:]
     with tempfile.TemporaryDirectory() as folder:
         names = arguments or list(NETWORKS)
         paths = [network_file(name, folder) for name in names]
         if machine != MACHINE:
-            traffic.table(paths, machine, folder)
+            traffic.table(paths, machine, folder, weights=weights)
             return
-        rows = traffic.table(paths, machine, folder, 1)
+        rows = traffic.table(paths, machine, folder, 1, weights)
         for text, column in (("LRU", LRU), ("program of rows", ROWS)):
             found = against_published(names, rows, column)
             print(f"geometric mean of ours / the published {text}: "

@@ -20,6 +20,7 @@ import tool
 PARTS = (0.90, 0.75, 0.50, 0.25)
 RECORDED = 96.9e6 + 96.3e6  # bytes; ../shared/facts/xdnn.md 4
 RECORDED_MOVES = (47, 47)  # gathers, scatters
+READ = "tiling.weights_stay=false"  # each run reads its weights
 YOLO = ("xdnn-v2-56", "6MiB")
 
 
@@ -28,16 +29,20 @@ class Row:
     both policies and of ours (None: no fit), and of lru where a concat is one
     volume."""
 
-    def __init__(self, network, machine, part, traces, folder):
+    def __init__(self, network, machine, part, traces, folder, once=None):
+        """once: bytes of weights, where these count, too: beyond these."""
         self.network, self.part = network, part
         trace, whole = traces
         self.size = int(trace.peak * part) // 1024 * 1024
         self.lru = policies.policy(trace, self.size, False)
         self.belady = policies.policy(trace, self.size, True)
         self.lru_whole = policies.policy(whole, self.size, False)
-        sim = tool.counted(network, machine, folder, tool.am(self.size))
+        sets = [] if once is None else [READ]
+        sim = tool.counted(network, machine, folder, tool.am(self.size), *sets)
         self.ours = sim and sim["extra"]
         if sim:
+            if once is not None:
+                self.ours += sim["weights_read_bytes"] - once
             self.seconds = sim["plan"]["cpu_seconds"]
 
     def __str__(self):
@@ -60,16 +65,23 @@ def ratios(rows, other):
             if r.ours is not None and (other(r) or r.ours)]
 
 
-def table(networks, machine, folder, element=2):
-    """Prints it; the rows."""
+def weights_once(network, machine, folder):
+    """Bytes of weights that are read where nothing is short."""
+    return tool.counted(network, machine, folder, tool.am(tool.ENDLESS),
+                        READ)["weights_read_bytes"]
+
+
+def table(networks, machine, folder, element=2, weights=False):
+    """Prints it; the rows. weights: bytes that are read of them again count."""
     print(f"{'network':22} {'AM':>10} {'part':>4} {'lru':>10} {'belady':>10} "
           f"{'ours':>10} {'/lru':>6} {'/bel.':>6} {'s':>5}")
     rows = []
     for network in networks:
         traces = [policies.Trace(network, machine, folder, element, whole)
                   for whole in (False, True)]
+        once = weights_once(network, machine, folder) if weights else None
         for part in PARTS:
-            rows.append(Row(network, machine, part, traces, folder))
+            rows.append(Row(network, machine, part, traces, folder, once))
             print(rows[-1], flush=True)
     means(rows)
     return rows
