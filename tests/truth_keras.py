@@ -117,6 +117,46 @@ def pools(m):
     m.end("GlobalMaxPooling2D", x, data_format="channels_last")
 
 
+def recurrent(m):
+    """Over sequences, forward and backward, the last state or all."""
+    x = m.input(7, 5)
+    for kind, gates in (("SimpleRNN", 1), ("GRU", 3), ("LSTM", 4)):
+        for units, config in ((4, {}), (3, {"return_sequences": True}),
+                              (2, {"go_backwards": True,
+                                   "return_sequences": True}),
+                              (3, {"go_backwards": True, "use_bias": False,
+                                   "activation": "relu"})):
+            if kind != "SimpleRNN":
+                config["recurrent_activation"] = "sigmoid"
+            if kind == "GRU":
+                config["reset_after"] = False
+            weights = [("kernel", [5, gates * units], -.6, .6),
+                       ("recurrent_kernel", [units, gates * units], -.6, .6)]
+            if config.get("use_bias", True):
+                weights.append(("bias", [gates * units], -.5, .5))
+            m.end(kind, x, weights=weights, units=units, **config)
+
+
+def sequences(m):
+    x = m.input(12, 5)
+    for config in ({"padding": "same", "strides": [2]},
+                   {"padding": "same", "dilation_rate": [2]},
+                   {"padding": "valid", "activation": "relu"}):
+        y = m.end("Conv1D", x, weights=[("kernel", [3, 5, 6], -.4, .4),
+                                        ("bias", [6], -.5, .5)],
+                  filters=6, kernel_size=[3], use_bias=True, **config)
+    for kind in ("MaxPooling1D", "AveragePooling1D"):
+        m.end(kind, y, pool_size=[3], strides=[2], padding="same")
+        m.end(kind, y, pool_size=[2], strides=[2], padding="valid")
+    m.end("GlobalMaxPooling1D", y)
+    flat = m.end("GlobalAveragePooling1D", y)
+    m.end("RepeatVector", flat, n=3)
+    words = m.layer("ReLU", m.layer("Dense", flat, weights=[
+        ("kernel", [6, 4], 0, 5), ("bias", [4], 0, 5)], units=4))
+    m.end("Embedding", words, weights=[("embeddings", [40, 3], -1, 1)],
+          input_dim=40, output_dim=3)
+
+
 def activations(m):
     x = m.input(4, 5, 3)
     big = conv(m, x, 3, 3, (1, 1), activation="linear")
@@ -339,7 +379,7 @@ def whole(table):
 MODELS = {f.__name__.replace("_", "-"): f for f in (
     convolutions, depthwise, transposed, norms, pools, activations, hard_sigmoid,
     merges,
-    shapes, dense, two_inputs)}
+    shapes, dense, two_inputs, recurrent, sequences)}
 
 
 # Version 3 has hard sigmoids of another slope.

@@ -23,16 +23,22 @@ typedef struct Reader {
     bool wrong; /* a set, or that there is no config, which was reported */
 } Reader;
 
-/* "a/b/conv/kernel:0" -> "conv/kernel". */
+/* "a/b/conv/kernel:0" -> "conv/kernel"; "a/lstm/lstm_cell/kernel:0" ->
+ * "lstm/kernel". */
 static const char *short_name(Arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
     if (!slash || strstr(path, "/vars/"))
         return path;
     while (slash > path && slash[-1] != '/')
         slash--;
-    const char *colon = strchr(slash, ':');
-    return arena_strndup(arena, slash,
-                         colon ? (size_t)(colon - slash) : strlen(slash));
+    const char *layer = slash, *name = strchr(slash, '/');
+    const char *colon = strchr(slash, ':'), *cell = strstr(slash, "_cell");
+    if (cell && name && cell < name && slash > path + 1)
+        for (layer = slash - 1; layer > path && layer[-1] != '/';)
+            layer--;
+    const char *end = layer == slash ? name : slash - 1;
+    return arena_printf(arena, "%.*s%.*s", (int)(end - layer), layer,
+                        colon ? (int)(colon - name) : (int)strlen(name), name);
 }
 
 static bool is_good(const Reader *r, const Hdf5Record *record) {

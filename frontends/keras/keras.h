@@ -55,6 +55,14 @@ typedef struct KerasLayer {
     KerasBuild *build;
     int kind;
 } KerasLayer;
+/* A variable by its name, or in newer files by its number in the layer. Call
+ * for all variables of a layer, in order. NULL: seeded. */
+const Const *keras_variable(Keras *k, const char *name);
+/* The layer's activation; `part` NULL where the layer is nothing else. */
+TensorId keras_activate(Keras *k, const char *part, TensorId in);
+/* sequence.c */
+KerasBuild keras_conv_row, keras_pool_row, keras_pool_all, keras_repeat,
+    keras_embedding, keras_recurrent, keras_both_ways;
 /* ops.c: NULL if it is not known. */
 const KerasLayer *keras_find_layer(const char *name);
 

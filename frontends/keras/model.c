@@ -27,10 +27,6 @@ typedef struct Model {
     Map *calls; /* "name:index" -> call */
 } Model;
 
-const cJSON *keras_get(const cJSON *json, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(json, key);
-}
-
 static const char *layer_name(const cJSON *layer) {
     const char *inner = json_str(keras_get(layer, "config"), "name", "layer");
     return json_str(layer, "name", inner);
@@ -183,19 +179,19 @@ static TensorId build_layer(Keras *k, const cJSON *layer, const char *slot,
     k->next_var = 0;
     k->n_in = n;
     k->in = in;
+    Shape shape;
+    if (!known && !net_told_shape(&k->net, k->name, NULL, &shape))
+        return net_none(&k->net,
+                        "this kind of layer is not supported; --shape "
+                        "%s=1x... makes it a call of a function of yours",
+                        k->name);
     for (uint32_t i = 0; i < n; i++)
         if (in[i].i == NONE)
             return NO_TENSOR;
     if (!n)
         return net_none(&k->net, "has no input");
-    Shape shape;
-    if (!known && net_told_shape(&k->net, k->name, NULL, &shape))
-        return net_call(&k->net, k->name, 0, n, in, &shape);
     if (!known)
-        return net_none(&k->net,
-                        "this kind of layer is not supported; --shape "
-                        "%s=1x... makes it a call of a function of yours",
-                        k->name);
+        return net_call(&k->net, k->name, 0, n, in, &shape);
     return known->build(k, known->kind);
 }
 

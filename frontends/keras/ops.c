@@ -41,33 +41,9 @@ static bool is_same(const Keras *k) {
 
 /* ---- weights ---- */
 
-/* A variable by its name, or in newer files by its number in the layer. Call
- * for all variables of a layer, in order. */
-static const Const *variable(Keras *k, const char *name) {
-    Arena *arena = k->net.arena;
-    const char *keys[] = {
-        arena_printf(arena, "%s/%s", k->name, name),
-        arena_printf(arena, "%s/vars/%u", k->slot, k->next_var),
-        arena_printf(arena, "layers/%s/vars/%u", k->name, k->next_var),
-    };
-    k->next_var++;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        uint32_t at = map_get(k->weights.names, keys[i], NONE);
-        if (at != NONE && k->weights.value.at[at].data)
-            return &k->weights.value.at[at];
-        if (at != NONE)
-            return NULL;
-    }
-    if (k->weights.file)
-        diag_warning(k->net.diag, k->net.loc,
-                     "layer \"%s\": no \"%s\" in %s; seeded values are used",
-                     k->name, name, k->weights.file);
-    return NULL;
-}
-
 /* A kernel of four axes, in another order; NULL where there is none. */
 static const Const *kernel(Keras *k, const char *name, const uint32_t *perm) {
-    const Const *w = variable(k, name);
+    const Const *w = keras_variable(k, name);
     if (!w || w->shape.rank != 4)
         return w;
     Const *turned = ARENA_NEW(k->net.arena, Const);
@@ -77,69 +53,9 @@ static const Const *kernel(Keras *k, const char *name, const uint32_t *perm) {
 
 /* ---- activations ---- */
 
-typedef struct Word {
-    const char *name;
-    Act act;
-} Word;
-
-static const Word words[] = {
-    {"relu", {.kind = ACT_RELU}},
-    {"relu6", {.kind = ACT_RELU6}},
-    {"sigmoid", {.kind = ACT_SIGMOID}},
-    {"tanh", {.kind = ACT_TANH}},
-    {"elu", {.kind = ACT_ELU, .alpha = 1}},
-    {"selu",
-     {.kind = ACT_SELU, .alpha = 1.6732632423543772, .hi = 1.0507009873554805}},
-    {"softplus", {.kind = ACT_SOFTPLUS}},
-    {"softsign", {.kind = ACT_SOFTSIGN}},
-    {"swish", {.kind = ACT_SILU}},
-    {"silu", {.kind = ACT_SILU}},
-    {"gelu", {.kind = ACT_GELU}},
-    {"mish", {.kind = ACT_MISH}},
-    {"exponential", {.kind = ACT_EXP}},
-    {"hard_swish", {.kind = ACT_HARD_SWISH}},
-    {"hard_silu", {.kind = ACT_HARD_SWISH}},
-    {"hard_sigmoid", {.kind = ACT_HARD_SIGMOID, .alpha = 0.2, .lo = 0.5}},
-    {"leaky_relu", {.kind = ACT_LEAKY, .alpha = 0.2}},
-};
-
-/* A word, or an object that names a class. */
-static const char *activation_name(const Keras *k) {
-    const cJSON *item = get(k, "activation");
-    if (cJSON_IsString(item))
-        return item->valuestring;
-    if (!item || cJSON_IsNull(item))
-        return "linear";
-    return json_str(item, "config", json_str(item, "class_name", "?"));
-}
-
-/* The layer's activation; `part` NULL where the layer is nothing else. */
-static TensorId activate(Keras *k, const char *part, TensorId in) {
-    const char *name = activation_name(k);
-    if (!strcmp(name, "linear"))
-        return part ? in : net_identity(&k->net, in);
-    if (!strcmp(name, "softmax")) {
-        Net at = k->net;
-        if (part)
-            k->net.layer = arena_printf(k->net.arena, "%s/%s", k->name, part);
-        TensorId out = net_softmax(&k->net, in, -1);
-        k->net.layer = at.layer;
-        return out;
-    }
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(words[i].name, name)) {
-            Act act = words[i].act;
-            /* Version 3 has slopes of a sixth. */
-            if (act.kind == ACT_HARD_SIGMOID && k->third)
-                act.alpha = 1.0 / 6;
-            return net_act(&k->net, part, in, act);
-        }
-    return net_none(&k->net, "activation %s is not supported", name);
-}
-
 static TensorId activation(Keras *k, int kind) {
     (void)kind;
-    return activate(k, NULL, k->in[0]);
+    return keras_activate(k, NULL, k->in[0]);
 }
 
 /* max_value, negative_slope, threshold */
@@ -172,7 +88,7 @@ static TensorId leaky(Keras *k, int kind) {
 
 /* A slope by channel: those of height and width must be shared. */
 static TensorId prelu(Keras *k, int kind) {
-    const Const *alpha = variable(k, "alpha");
+    const Const *alpha = keras_variable(k, "alpha");
     NodeId id = net_node(&k->net, OP_ACT, NULL, 1, k->in);
     (void)kind;
     graph_node(k->net.g, id)->act.kind = ACT_PRELU;
@@ -219,8 +135,8 @@ static TensorId conv(Keras *k, int depthwise) {
         w = kernel(k, "kernel", (uint32_t[]){3, 2, 0, 1});
     }
     TensorId out = net_conv(&k->net, OP_CONV, k->in[0], &a, w, bias,
-                            bias ? variable(k, "bias") : NULL);
-    return activate(k, "activation", out);
+                            bias ? keras_variable(k, "bias") : NULL);
+    return keras_activate(k, "activation", out);
 }
 
 static TensorId separable(Keras *k, int kind) {
@@ -239,8 +155,8 @@ static TensorId separable(Keras *k, int kind) {
     k->net.layer = k->name;
     w = kernel(k, "pointwise_kernel", (uint32_t[]){3, 2, 0, 1});
     out = net_conv(&k->net, OP_CONV, out, &point, w, bias,
-                   bias ? variable(k, "bias") : NULL);
-    return activate(k, "activation", out);
+                   bias ? keras_variable(k, "bias") : NULL);
+    return keras_activate(k, "activation", out);
 }
 
 /* "same": stride times as large; "valid": every window whole. */
@@ -262,13 +178,13 @@ static TensorId transposed(Keras *k, int kind) {
         return net_none(&k->net, "output_padding is not supported");
     const Const *w = kernel(k, "kernel", (uint32_t[]){3, 2, 0, 1});
     TensorId out = net_conv(&k->net, OP_DECONV, k->in[0], &a, w, bias,
-                            bias ? variable(k, "bias") : NULL);
-    return activate(k, "activation", out);
+                            bias ? keras_variable(k, "bias") : NULL);
+    return keras_activate(k, "activation", out);
 }
 
 static TensorId inner_product(Keras *k, int kind) {
     bool bias = is_set(k, "use_bias", true);
-    const Const *w = variable(k, "kernel");
+    const Const *w = keras_variable(k, "kernel");
     Const turned;
     (void)kind;
     if (w && w->shape.rank == 2) {
@@ -278,9 +194,9 @@ static TensorId inner_product(Keras *k, int kind) {
     Dense dense = {.out = whole(get(k, "units"), 0),
                    .weight = w,
                    .has_bias = bias,
-                   .bias = bias ? variable(k, "bias") : NULL};
+                   .bias = bias ? keras_variable(k, "bias") : NULL};
     TensorId out = net_dense(&k->net, k->in[0], &dense);
-    return activate(k, "activation", out);
+    return keras_activate(k, "activation", out);
 }
 
 static TensorId batch_norm(Keras *k, int kind) {
@@ -291,10 +207,10 @@ static TensorId batch_norm(Keras *k, int kind) {
     (void)kind;
     if (cJSON_IsArray(axis))
         axis = axis->child;
-    norm.gamma = norm.has_gamma ? variable(k, "gamma") : NULL;
-    norm.beta = norm.has_beta ? variable(k, "beta") : NULL;
-    norm.mean = variable(k, "moving_mean");
-    norm.var = variable(k, "moving_variance");
+    norm.gamma = norm.has_gamma ? keras_variable(k, "gamma") : NULL;
+    norm.beta = norm.has_beta ? keras_variable(k, "beta") : NULL;
+    norm.mean = keras_variable(k, "moving_mean");
+    norm.var = keras_variable(k, "moving_variance");
     return net_norm_along(&k->net, k->in[0],
                           cJSON_IsNumber(axis) ? axis->valueint : -1, &norm);
 }
@@ -481,6 +397,18 @@ static const KerasLayer layers[] = {
     {"Minimum", merge, ELT_MIN},
     {"Average", average, ELT_ADD},
     {"Rescaling", rescaling, 0},
+    {"Conv1D", keras_conv_row, 0},
+    {"MaxPooling1D", keras_pool_row, POOL_MAX},
+    {"AveragePooling1D", keras_pool_row, POOL_AVG},
+    {"GlobalAveragePooling1D", keras_pool_all, REDUCE_MEAN},
+    {"GlobalMaxPooling1D", keras_pool_all, REDUCE_MAX},
+    {"SpatialDropout1D", identity, 0},
+    {"RepeatVector", keras_repeat, 0},
+    {"Embedding", keras_embedding, 0},
+    {"SimpleRNN", keras_recurrent, 0},
+    {"GRU", keras_recurrent, 1},
+    {"LSTM", keras_recurrent, 2},
+    {"Bidirectional", keras_both_ways, 0},
 };
 
 const KerasLayer *keras_find_layer(const char *name) {

@@ -140,6 +140,8 @@ TensorId net_constant(Net *net, const char *part, const Const *value);
 NodeId net_routine(Net *net, RoutineKind kind, const char *part, uint32_t n,
                    const TensorId *in);
 void net_number_is(Net *net, NodeId node, const char *attr, double value);
+void net_numbers_are(Net *net, NodeId node, const char *attr, uint32_t n,
+                     const double *value);
 void net_word_is(Net *net, NodeId node, const char *attr, const char *word);
 TensorId net_routine_out(Net *net, NodeId node);
 /* The shape of a tensor, of the graph: what --shape says, or the file (NULL:

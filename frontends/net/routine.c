@@ -44,6 +44,11 @@ void net_number_is(Net *net, NodeId node, const char *attr, double value) {
     set_pair(net, node, (AttrPair){.name = attr, .n = 1, .value = &value});
 }
 
+void net_numbers_are(Net *net, NodeId node, const char *attr, uint32_t n,
+                     const double *value) {
+    set_pair(net, node, (AttrPair){.name = attr, .n = n, .value = value});
+}
+
 void net_word_is(Net *net, NodeId node, const char *attr, const char *word) {
     set_pair(net, node, (AttrPair){.name = attr, .word = word});
 }
@@ -94,7 +99,7 @@ static bool fix_values(Net *net, NodeId node, const char *name,
                      net->layer, net->kind, name);
         return true;
     }
-    if (!tensor_file_read(net->arena, net->diag, file, &npy))
+    if (!npy_read(net->arena, net->diag, file, &npy))
         return false;
     Const value = {.shape.rank = npy.rank, .kind = CONST_F32, .data = npy.data};
     for (uint32_t i = 0; i < npy.rank; i++)

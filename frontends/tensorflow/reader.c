@@ -128,12 +128,8 @@ static bool inputs_failed(const Tf *tf, const TfNode *node) {
 /* A node that is not known, of whose result --shape says the shape. */
 static TensorId call(Tf *tf, const TfNode *node) {
     TensorId *in = ARENA_ARRAY(tf->net.arena, TensorId, node->n_in);
-    Shape shape;
-    if (!net_told_shape(&tf->net, node->name, NULL, &shape))
-        return net_none(&tf->net,
-                        "this operator is not supported; --shape %s=1x... "
-                        "makes it a call of a function of yours",
-                        node->name);
+    Shape shape = {0};
+    net_told_shape(&tf->net, node->name, NULL, &shape);
     for (uint32_t i = 0; i < node->n_in; i++)
         in[i] = tf_in(tf, i);
     return net_call(&tf->net, node->name, 0, node->n_in, in, &shape);
@@ -147,7 +143,13 @@ static void build_node(Tf *tf, TfNode *node) {
         node->state = TF_DEAD;
         return;
     }
-    if (inputs_failed(tf, node))
+    bool known = op || net_told_shape(&tf->net, node->name, NULL, &(Shape){0});
+    if (!known)
+        net_fail(&tf->net,
+                 "this operator is not supported; --shape %s=1x... makes it a "
+                 "call of a function of yours",
+                 node->name);
+    if (!known || inputs_failed(tf, node))
         return;
     TensorId out = op ? op->build(tf, op->kind) : call(tf, node);
     if (node->state != TF_NOT_BUILT)

@@ -106,8 +106,10 @@ static void test_bad(void **state) {
     refuse(MODEL(INPUT "," LAYER("Warp", "w", "", FROM("x")) "," LAYER(
                      "Bend", "b", "", FROM("x")),
                  "b"),
-           "error: layer \"w\" (Warp): this kind of layer is not supported\n"
-           "error: layer \"b\" (Bend): this kind of layer is not supported\n");
+           "error: layer \"w\" (Warp): this kind of layer is not supported; "
+           "--shape w=1x... makes it a call of a function of yours\n"
+           "error: layer \"b\" (Bend): this kind of layer is not supported; "
+           "--shape b=1x... makes it a call of a function of yours\n");
     refuse(MODEL(INPUT "," LAYER("ReLU", "r", "", FROM("z")), "r"),
            "error: layer \"r\" reads a layer that does not exist, or waits for "
            "itself\n");

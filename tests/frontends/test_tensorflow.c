@@ -163,8 +163,10 @@ static void test_refused(void **state) {
     (void)state;
     refuse(IMAGE NODE("a", "Warp", IN("x")) NODE("b", "Bend", IN("x"))
                NODE("c", "Add", IN("a") IN("b")),
-           "error: layer \"a\" (Warp): this operator is not supported\n"
-           "error: layer \"b\" (Bend): this operator is not supported\n");
+           "error: layer \"a\" (Warp): this operator is not supported; --shape "
+           "a=1x... makes it a call of a function of yours\n"
+           "error: layer \"b\" (Bend): this operator is not supported; --shape "
+           "b=1x... makes it a call of a function of yours\n");
     refuse(IMAGE NODE("e", "Enter", IN("x")),
            "error: layer \"e\" (Enter): control flow is not supported\n");
     refuse(NODE("a", "Relu", IN("b")) NODE("b", "Relu", IN("a")),
