@@ -38,7 +38,8 @@ QuantType quant_type_named(const char *name);
 /* How results become codes; ROUND(NAME, "name in text forms", "how"). */
 #define QUANT_ROUNDS                                                           \
     ROUND(UP, "up", "a factor of 31 bits, halves up")                          \
-    ROUND(EVEN, "even", "floats of 32 bits, halves to the even code")
+    ROUND(EVEN, "even", "floats of 32 bits, halves to the even code")          \
+    ROUND(TERMS, "terms", "as even; of a sum of two first the smaller term")
 
 typedef enum QuantRound {
 #define ROUND(NAME, text, doc) QUANT_##NAME,
@@ -47,6 +48,10 @@ typedef enum QuantRound {
         QUANT_ROUND_COUNT
 } QuantRound;
 extern const char *const quant_round_name[QUANT_ROUND_COUNT + 1]; /* NULL */
+/* By floats, halves to the even code? */
+static inline bool quant_by_floats(QuantRound round) {
+    return round != QUANT_UP;
+}
 /* By name; QUANT_ROUND_COUNT if there is none. */
 QuantRound quant_round_named(const char *name);
 

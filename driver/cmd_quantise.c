@@ -262,7 +262,7 @@ static void judge_machine(Arena *arena, const HwSpec *spec,
                           const QuantiseSamples *samples,
                           QuantisedReport *report) {
     const Quantised *q = report->result;
-    const QuantRound rule = quantise_machine(spec).round;
+    const QuantRound rule = pipeline_rounds(spec);
     const Graph *codes = pipeline_rounded(arena, q->graph, rule);
     report->machine = spec->machine;
     report->machine_round = rule;

@@ -83,12 +83,17 @@ const Graph *pipeline_rounded(Arena *arena, const Graph *network,
     return graph ? graph : network;
 }
 
+QuantRound pipeline_rounds(const HwSpec *spec) {
+    return spec->rounding == HW_ROUNDING_EVEN    ? QUANT_EVEN
+           : spec->rounding == HW_ROUNDING_TERMS ? QUANT_TERMS
+                                                 : QUANT_UP;
+}
+
 /* Codes are those that the machine's rule of rounding gives. */
 static void round_as_machine(Arena *arena, Pipeline *p) {
     if (p->spec && p->spec->rounding != HW_ROUNDING_NETWORK)
-        p->original = pipeline_rounded(
-            arena, p->network,
-            p->spec->rounding == HW_ROUNDING_EVEN ? QUANT_EVEN : QUANT_UP);
+        p->original =
+            pipeline_rounded(arena, p->network, pipeline_rounds(p->spec));
 }
 
 /* False for NULL. A bundle finds places by itself. */

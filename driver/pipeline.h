@@ -56,6 +56,8 @@ const HwSpec *pipeline_spec(Arena *arena, Diag *diag, const Options *options);
 const HwSpec *pipeline_spec_of(Arena *arena, Diag *diag, const Options *options,
                                uint32_t element);
 
+/* How the machine's results become codes; `up` where it follows the network. */
+QuantRound pipeline_rounds(const HwSpec *spec);
 /* The same network with all results on codes rounded by one rule; itself, where
  * they are. */
 const Graph *pipeline_rounded(Arena *arena, const Graph *network,

@@ -59,6 +59,29 @@ static bool encode(Arena *arena, Diag *diag, const Emitted *emitted,
     return program_encode(arena, diag, &program, &part->data, &part->len);
 }
 
+/* A pool that was put behind a convolution where no way takes both. */
+static bool lost_pool(const Made *made) {
+    const Graph *g = made->p.graph;
+    for (uint32_t i = 0; i < g->node.n; i++)
+        if (g->node.at[i].op == OP_CONV_POOL && made->emitted->layer[i].why)
+            return true;
+    return false;
+}
+
+/* Again, with each by itself. */
+static ExitCode part_pools(Arena *arena, Diag *diag, const Options *options,
+                           Made *out) {
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, out->p.machine, 1);
+    HwEngine *engine =
+        ARENA_COPY(arena, HwEngine, spec->engine, spec->n_engines);
+    for (uint32_t i = 0; i < spec->n_engines; i++)
+        engine[i].ops &= ~((HwOps)1 << HW_OP_CONV_POOL_MAX);
+    spec->engine = engine;
+    out->p.machine = out->p.spec = spec;
+    return pipeline_resume(arena, diag, options, STAGE_PASSES, STAGE_PASSES,
+                           &out->p);
+}
+
 static ExitCode make(Arena *arena, Diag *diag, const Options *options,
                      Made *out) {
     *out = (Made){0};
@@ -79,6 +102,13 @@ static ExitCode make(Arena *arena, Diag *diag, const Options *options,
                   options->file, options->target);
     out->emitted =
         wordgen_network(arena, diag, out->p.spec, out->p.graph, &no_fit);
+    if (out->emitted && lost_pool(out)) {
+        code = part_pools(arena, diag, options, out);
+        if (code != EXIT_FINE)
+            return code;
+        out->emitted =
+            wordgen_network(arena, diag, out->p.spec, out->p.graph, &no_fit);
+    }
     out->p.ms[STAGE_CODEGEN] = now_ms() - start;
     if (!out->emitted)
         return no_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;

@@ -230,7 +230,7 @@ static void blend(const Codes *c) {
 static float mean(const Codes *c, int64_t sum, int64_t n) {
     if (c->layer.n)
         sum = quant_summed(&c->layer, 0, sum);
-    if (c->layer.round != QUANT_EVEN)
+    if (!quant_by_floats(c->layer.round))
         sum = quant_divide(sum, n);
     return (float)quant_finish(&c->layer, sum);
 }

@@ -43,8 +43,18 @@ static int64_t sum_even(const QuantLayer *layer, int64_t x, int64_t y) {
     return quant_even(sum) - layer->zero_out;
 }
 
+/* Both terms in units of the larger scale, of which one has it already. */
+static int64_t sum_terms(const QuantLayer *layer, int64_t x, int64_t y) {
+    const QuantScale *s = layer->scale;
+    x = quant_even((float)x * quant_float(s[0]));
+    y = quant_even((float)y * quant_float(s[1]));
+    return quant_even((float)(x + y) * quant_float(s[2]));
+}
+
 static int64_t blend_even(const QuantLayer *layer, int64_t x, int64_t y) {
     const QuantScale *s = layer->scale;
+    if (quant_sums_terms(layer))
+        return sum_terms(layer, x, y);
     if (layer->rule == QUANT_ADDS && !layer->minus)
         return sum_even(layer, x, y);
     float a = (float)x * quant_float(s[0]);
@@ -55,7 +65,7 @@ static int64_t blend_even(const QuantLayer *layer, int64_t x, int64_t y) {
 
 int64_t quant_blend(const QuantLayer *layer, int64_t x, int64_t y) {
     const QuantScale *s = layer->scale;
-    if (layer->round == QUANT_EVEN)
+    if (quant_by_floats(layer->round))
         return blend_even(layer, x, y);
     if (layer->rule == QUANT_PRODUCT)
         return quant_apply(s[0], x * y);
@@ -67,7 +77,7 @@ int64_t quant_blend(const QuantLayer *layer, int64_t x, int64_t y) {
 int64_t quant_moved(const QuantLayer *layer, int64_t x) {
     if (!layer->n)
         return x;
-    if (layer->round != QUANT_EVEN)
+    if (!quant_by_floats(layer->round))
         return quant_apply(layer->scale[0], x);
     float real = (float)x * quant_float(layer->scale[0]);
     return quant_even(real / quant_float(layer->scale[1]));
@@ -75,10 +85,10 @@ int64_t quant_moved(const QuantLayer *layer, int64_t x) {
 
 int32_t quant_code(const Quant *q, double real) {
     const QuantTypeInfo *type = &quant_type[q->type];
-    double code =
-        (q->round == QUANT_EVEN ? (double)rintf((float)real / (float)q->scale)
-                                : floor(real / q->scale + 0.5)) +
-        q->zero;
+    double code = (quant_by_floats(q->round)
+                       ? (double)rintf((float)real / (float)q->scale)
+                       : floor(real / q->scale + 0.5)) +
+                  q->zero;
     if (isnan(code))
         return q->zero;
     return code < type->lo   ? type->lo
@@ -274,7 +284,7 @@ static bool even_has(const Graph *g, const Node *node) {
 
 QuantRule quant_rule(const Graph *g, const Node *node) {
     if (!all_codes(g, node) ||
-        (out_quant(g, node)->round == QUANT_EVEN && !even_has(g, node)))
+        (quant_by_floats(out_quant(g, node)->round) && !even_has(g, node)))
         return QUANT_REALS;
     if (quant_moves(g, node))
         return inputs_alike(g, node) ? QUANT_MOVES : QUANT_REALS;
@@ -334,17 +344,33 @@ static void sums_scales(Arena *arena, const Graph *g, const Node *node,
     double out = out_quant(g, node)->scale;
     for (uint32_t c = 0; c < layer->n; c++) {
         double by = factor(sums.weight, c);
-        to[c] = layer->round == QUANT_EVEN
+        to[c] = quant_by_floats(layer->round)
                     ? quant_scale((double)float_factor(unit, by, out))
                     : quant_scale(unit * by / out);
     }
+}
+
+/* Of a sum of terms: to the larger scale, and from it to the result's. */
+static void terms_scales(Arena *arena, const Graph *g, const Node *node,
+                         QuantLayer *layer) {
+    float a = (float)in_quant(g, node, 0)->scale;
+    float b = (float)in_quant(g, node, 1)->scale;
+    float unit = a > b ? a : b;
+    QuantScale *to = scales(arena, layer, 3);
+    to[0] = quant_scale((double)(a / unit));
+    to[1] = quant_scale((double)(b / unit));
+    to[2] = quant_scale((double)(unit / (float)out_quant(g, node)->scale));
 }
 
 /* Both terms are brought to twice the larger scale, with `left` more bits. */
 static void adds_scales(Arena *arena, const Graph *g, const Node *node,
                         QuantLayer *layer) {
     layer->minus = node->attr.elt.kind == ELT_SUB;
-    if (layer->round == QUANT_EVEN) {
+    if (layer->round == QUANT_TERMS && !layer->minus) {
+        terms_scales(arena, g, node, layer);
+        return;
+    }
+    if (quant_by_floats(layer->round)) {
         own_scales(arena, g, node, 2, layer);
         return;
     }
@@ -362,7 +388,7 @@ static void adds_scales(Arena *arena, const Graph *g, const Node *node,
 
 static void product_scale(Arena *arena, const Graph *g, const Node *node,
                           QuantLayer *layer) {
-    if (layer->round == QUANT_EVEN)
+    if (quant_by_floats(layer->round))
         own_scales(arena, g, node, 2, layer);
     else
         *scales(arena, layer, 1) = quant_scale(in_quant(g, node, 0)->scale *
@@ -384,7 +410,7 @@ static void even_mean(Arena *arena, const Graph *g, const Node *node,
 static void rescale(Arena *arena, const Graph *g, const Node *node,
                     QuantLayer *layer) {
     bool alike = quant_is_one(g, node);
-    if (layer->round == QUANT_EVEN) {
+    if (quant_by_floats(layer->round)) {
         if (layer->rule == QUANT_MEANS)
             even_mean(arena, g, node, layer);
         else if (!alike)

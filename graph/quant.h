@@ -50,14 +50,23 @@ static inline int64_t quant_divide(int64_t x, int64_t n) {
  * and c1 with their zeros z0 and z1, z being the result's. Differences, PRODUCT
  * and MOVES are what real numbers give, step by step: (scale[0] * q0 - scale[1]
  * * q1) / scale[2], (scale[0] * q0) * (scale[1] * q1) / scale[2], and scale[0]
- * * q0 / scale[1]. These are onnxruntime's, on x86. */
+ * * q0 / scale[1]. These are onnxruntime's, on x86.
+ *
+ * TERMS is the same but for a sum of two: with u the larger of both scales, a
+ * = scale[0] / u, b = scale[1] / u, it is [([q0 * a] + [q1 * b]) * u / scale],
+ * each in brackets rounded to a whole number. */
 /* A float as a whole number, halves to even; far beyond all codes cut. */
 int64_t quant_even(float x);
+
+static inline bool quant_sums_terms(const QuantLayer *layer) {
+    return layer->round == QUANT_TERMS && layer->rule == QUANT_ADDS &&
+           !layer->minus;
+}
 
 /* [x] of a sum by scale `k`. */
 static inline int64_t quant_summed(const QuantLayer *layer, uint32_t k,
                                    int64_t x) {
-    return layer->round == QUANT_EVEN
+    return quant_by_floats(layer->round)
                ? quant_even((float)x * quant_float(layer->scale[k]))
                : quant_apply(layer->scale[k], x);
 }

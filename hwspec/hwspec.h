@@ -380,7 +380,8 @@ typedef struct HwFormat HwFormat;   /* program.h */
 typedef enum HwRounding {
     HW_ROUNDING_UP,
     HW_ROUNDING_EVEN,
-    HW_ROUNDING_NETWORK
+    HW_ROUNDING_NETWORK,
+    HW_ROUNDING_TERMS
 } HwRounding;
 
 /* What numbers of a network on codes engines take. */

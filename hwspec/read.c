@@ -58,7 +58,7 @@ bool read_keys(Reader *r, YamlNode *map, const Section *section, void *out) {
 /* ---- small sections ---- */
 
 static bool read_rounding(Reader *r, YamlNode *node, void *out) {
-    static const char *const names[] = {"up", "even", "network", NULL};
+    static const char *const names[] = {"up", "even", "network", "terms", NULL};
     uint32_t k;
     if (!yaml_enum(r->diag, node, names, &k))
         return false;
@@ -76,7 +76,8 @@ static const Key machine_keys[] = {
     KEY("rounding", read_rounding, HwSpec, rounding,
         "how results on codes are rounded: up (by 31-bit factors, halves up; "
         "also where this is absent), even (by float32 factors, halves to "
-        "even) or network (as the network's own runtime does)"),
+        "even), network (as the network's own runtime does) or terms (as even; "
+        "of a sum of two first the term of the smaller scale)"),
 };
 const Section read_machine_section = SECTION("machine", machine_keys);
 

@@ -82,7 +82,7 @@ void codes_sums(Arena *arena, const Graph *g, const Node *node,
     uint32_t channels = shape_dim(&weight->shape, node->op == OP_DECONV);
     add_codes(g, node, CONST_WEIGHT, bytes ? CONST_I8 : CONST_I16, to);
     add_codes(g, node, CONST_BIAS, CONST_I32, to);
-    if (layer->round == QUANT_EVEN)
+    if (quant_by_floats(layer->round))
         add_float_scales(arena, layer, channels, to);
     else
         add_scales(arena, layer, channels, to);

@@ -12,6 +12,7 @@
 
 #include "base/arith.h"
 #include "graph/quant.h"
+#include "hwspec/emit.h"
 #include "hwspec/insn.h"
 #include "hwspec/program.h"
 
@@ -500,8 +501,10 @@ static const char *is_named_pool(Arena *arena, const Candidate *c,
     return legal_say(arena, "files of %s have no such pool", spec->machine);
 }
 
+/* Rows whose tables name pools; ways of `emit` say themselves what they take.
+ */
 static bool has_rows(const HwSpec *spec) {
-    return spec->format && !spec->insns->n;
+    return spec->format && !spec->insns->n && !program_emit(spec);
 }
 
 static const char *is_within_limits(Arena *arena, const Candidate *c,

@@ -7,7 +7,7 @@
 /* ---- what the image says ---- */
 
 bool quant_suits(Run *run, const QuantLayer *q, uint32_t channels) {
-    bool even = q->round == QUANT_EVEN, good = q->n <= 1;
+    bool even = quant_by_floats(q->round), good = q->n <= 1;
     if (q->rule == QUANT_SUMS)
         good = q->n == 1 || q->n == channels;
     else if (q->rule == QUANT_ADDS || (even && q->rule == QUANT_PRODUCT))
@@ -116,7 +116,7 @@ static int64_t nearest_even(double x) {
 
 /* A sum by scale k. */
 static int64_t rescaled(const QuantLayer *q, uint32_t k, int64_t x) {
-    if (q->round != QUANT_EVEN)
+    if (!quant_by_floats(q->round))
         return quant_scaled(&q->scale[k], x);
     return nearest_even(to_float(to_float((double)x) * factor_of(q, k)));
 }
@@ -133,7 +133,16 @@ static int64_t added_even(const QuantLayer *q, int64_t x, int64_t y) {
     return nearest_even(sum) - q->zero_out;
 }
 
+/* The terms in one unit, their sum in the result's. */
+static int64_t added_terms(const QuantLayer *q, int64_t x, int64_t y) {
+    int64_t sum = nearest_even(to_float((double)x * factor_of(q, 0))) +
+                  nearest_even(to_float((double)y * factor_of(q, 1)));
+    return nearest_even(to_float(to_float((double)sum) * factor_of(q, 2)));
+}
+
 static int64_t two_even(const QuantLayer *q, int64_t x, int64_t y) {
+    if (q->round == QUANT_TERMS && q->rule == QUANT_ADDS && !q->minus)
+        return added_terms(q, x, y);
     if (q->rule == QUANT_ADDS && !q->minus)
         return added_even(q, x, y);
     double a = to_float((double)x * factor_of(q, 0));
@@ -151,7 +160,7 @@ static float as_code(const QuantLayer *q, int64_t value) {
 
 float quant_two(const QuantLayer *q, float a, float b) {
     int64_t x = quant_less_zero(q, a), y = code_in(b) - q->zero_in[1];
-    if (q->round == QUANT_EVEN)
+    if (quant_by_floats(q->round))
         return as_code(q, two_even(q, x, y));
     if (q->rule == QUANT_PRODUCT)
         return as_code(q, quant_scaled(&q->scale[0], x * y));
@@ -164,7 +173,7 @@ float quant_two(const QuantLayer *q, float a, float b) {
 float quant_mean(const QuantLayer *q, int64_t sum, uint64_t n) {
     if (q->n)
         sum = rescaled(q, 0, sum);
-    if (q->round == QUANT_EVEN) /* which has divided already */
+    if (quant_by_floats(q->round)) /* which has divided already */
         return as_code(q, sum);
     uint64_t size = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
     int64_t mean = (int64_t)((size + n / 2) / n);
@@ -172,7 +181,7 @@ float quant_mean(const QuantLayer *q, int64_t sum, uint64_t n) {
 }
 
 float quant_from_real(const Quant *q, double real) {
-    bool even = q->round == QUANT_EVEN;
+    bool even = quant_by_floats(q->round);
     double steps =
         even ? to_float(to_float(real) / to_float(q->scale)) : real / q->scale;
     double below = floor(steps);

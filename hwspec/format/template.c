@@ -165,7 +165,8 @@ static void read_target(Reader *t, YamlNode *map, TplStep *out) {
     if (!yaml_str(t->r->diag, node, &name))
         return;
     out->target = EXPR_NONE;
-    for (uint32_t i = 0; i < t->all->n; i++)
+    uint32_t n = t->all->n_named + t->r->format->n_rows; /* no ways */
+    for (uint32_t i = 0; i < n; i++)
         if (!strcmp(t->all->at[i].name, name))
             out->target = i;
     if (out->target == EXPR_NONE)

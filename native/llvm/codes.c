@@ -146,6 +146,8 @@ static Val even_by_rule(const Emit *e, Val x) {
         x = float_div(c, x, codes_float(c, &q->scale[1], x));
     } else if (q->rule == QUANT_PRODUCT || q->minus) {
         x = float_div(c, x, codes_float(c, &q->scale[2], x));
+    } else if (q->rule == QUANT_ADDS && q->round == QUANT_TERMS) {
+        x = float_mul(c, x, codes_float(c, &q->scale[2], x));
     } else { /* a sum has its zero already */
         x = codes_nearest(c, x);
         return codes_finish(e, int_sub(c, x, code_int(x, q->zero_out)));
@@ -207,7 +209,7 @@ Val emit_min(const Emit *e, Val a, Val b) {
 /* ---- arithmetic ---- */
 
 bool codes_even(const Kernel *k) {
-    return kernel_on_codes(k) && k->quant->round == QUANT_EVEN;
+    return kernel_on_codes(k) && quant_by_floats(k->quant->round);
 }
 
 static Type float_like(Code *c, Val like) {

@@ -168,10 +168,12 @@ static Val even_term(const Emit *e, uint32_t i, Val at) {
     Code *c = e->c;
     const QuantLayer *q = e->k->quant;
     Val code = codes_get(e, i, at);
-    if (q->rule == QUANT_ADDS && !q->minus)
+    bool sums = q->rule == QUANT_ADDS && !q->minus;
+    if (sums && q->round != QUANT_TERMS)
         return sum_term(e, i, code);
-    return float_mul(c, codes_to_float(c, code),
-                     codes_float(c, &q->scale[i], code));
+    Val x = float_mul(c, codes_to_float(c, code),
+                      codes_float(c, &q->scale[i], code));
+    return sums ? codes_to_float(c, codes_nearest(c, x)) : x;
 }
 
 /* A code as the rules "adds" and "product" take it. */
