@@ -172,6 +172,10 @@ static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
 static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                          const PlanOptions *options, bool *does_not_fit) {
     Rejected rejected = {0};
+    if (weights_too_large(arena, diag, schedule, wants_reasons(options))) {
+        *does_not_fit = true;
+        return NULL;
+    }
     Plan *plan = plan_staged(arena, schedule, options, &rejected);
     if (!plan && rejected.n)
         blame_us(schedule, options, &rejected);

@@ -46,6 +46,12 @@ typedef struct NestKnown {
     Mode mode;
     struct NestKnown *older;
 } NestKnown;
+/* boxes.c: what fits into so many bytes. */
+typedef struct BoxKnown {
+    bool asked;
+    uint64_t free;
+    Mode mode; /* whole: nothing does */
+} BoxKnown;
 typedef struct NestTable NestTable;
 typedef struct KnownCascades KnownCascades;
 typedef enum Truth { NOT_ASKED, IS_FALSE, IS_TRUE } Truth;
@@ -59,6 +65,7 @@ typedef struct Memo {
     NestTable **table;    /* the same, where time is weighed; or NULL */
     NestKnown **smallest; /* with it: the smallest tiles, in Mode.nest.over */
     RowTileRows *row_tiles; /* rows.c: what was asked last */
+    BoxKnown *boxes;        /* boxes.c: by node */
     uint32_t *channel_tile; /* channels.c: by node: its quanta; 0: not yet */
     Truth *parts; /* by node, of concats: whether a cascade may hold it */
     MemoTable *memo_table;  /* what was placed, and which shares leave */

@@ -27,7 +27,10 @@ typedef struct Mode {
     uint32_t rows;     /* row tiles: rows of the output */
     uint32_t channels; /* row tiles: channel tiles of so many, of all rows; 0:
                         * none. fused pairs: of these */
-    uint32_t rank;     /* hardware: which of mode_style's rows */
+    uint32_t cols;     /* row tiles: boxes of so many columns, of `rows` rows
+                        * and `channels` channels; 0: none */
+    bool channels_outer; /* boxes: all of some channels, then the next ones */
+    uint32_t rank;       /* hardware: which of mode_style's rows */
     int32_t style;
     uint32_t tile_w, tile_h;
     Nest nest;

@@ -98,10 +98,13 @@ static void set_operand(const Emitter *e, HwFields *fields, HwOperand operand,
         set_part(fields, operand, p);
 }
 
-/* Of these rows columns [col, col + cols). */
-static void set_columns(HwFields *fields, HwOperand operand, uint32_t col,
-                        uint32_t cols) {
-    set(fields, HW_FIELD_OF(operand, COL), col);
+/* Of these rows columns [col, col + cols), which are told of a ring or a line
+ * buffer: a volume of its own begins with the first. */
+static void set_columns(const Emitter *e, HwFields *fields, HwOperand operand,
+                        uint32_t index, uint32_t col, uint32_t cols) {
+    const Placement *p = placement_of(e, index);
+    bool turns = p->ring || p->lines.band;
+    set(fields, HW_FIELD_OF(operand, COL), turns ? col : 0);
     set(fields, HW_FIELD_OF(operand, W), cols);
 }
 
@@ -287,7 +290,8 @@ static void fill_eltwise(const Emitter *e, HwFields *f, const Action *action,
     } else {
         set_operand(e, f, HW_IN2, action->in[1], action->in_row,
                     action->in_rows);
-        set_columns(f, HW_IN2, action->in_col, action->in_cols);
+        set_columns(e, f, HW_IN2, action->in[1], action->in_col,
+                    action->in_cols);
     }
     set(f, HW_F_PARALLEL_READ, waits_parallel(e->plan, action));
     set(f, HW_F_PINGPONG, 1);
@@ -482,8 +486,8 @@ static void emit_run(Emitter *e, const Action *action, uint32_t index,
     set_text(&f, HW_F_NAME, run_name(e, action, node));
     set_operand(e, &f, HW_IN, action->in[0], action->in_row, action->in_rows);
     set_operand(e, &f, HW_OUT, action->out, action->row, action->rows);
-    set_columns(&f, HW_IN, action->in_col, action->in_cols);
-    set_columns(&f, HW_OUT, action->col, action->cols);
+    set_columns(e, &f, HW_IN, action->in[0], action->in_col, action->in_cols);
+    set_columns(e, &f, HW_OUT, action->out, action->col, action->cols);
     fill[node->op](e, &f, action, node);
     set(&f, HW_F_BLOCK, !works_ahead(e, action));
     insn_set_waits(e->spec, &f, waits);

@@ -30,6 +30,8 @@ void rows_read_bits(Arena *arena, Diag *diag, const HwSpec *spec, HwRow *row,
 /* Whether the operands of engines and of moves all say of what volume they are
  * a part. */
 bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set);
+/* Whether loads and stores tell the columns that they move. */
+bool rows_tell_columns(const HwInsnSet *set);
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set);
 /* rows_told.c, of whole machines: rows tell the places, copies and tiles
  * without which a listing says something else. */

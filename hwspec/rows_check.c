@@ -371,6 +371,14 @@ bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set) {
     return set->n > 0;
 }
 
+bool rows_tell_columns(const HwInsnSet *set) {
+    const HwRow *load = row_for(set, HW_OP_LOAD);
+    const HwRow *store = row_for(set, HW_OP_STORE);
+    return load && store && has(load, HW_F_COL_FIRST) &&
+           has(load, HW_F_COL_LAST) && has(store, HW_F_COL_FIRST) &&
+           has(store, HW_F_COL_LAST);
+}
+
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_engines(diag, spec, set);
     check_moves(diag, spec, set);

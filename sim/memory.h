@@ -38,6 +38,8 @@ typedef struct Place {
                              * output channel `row` on */
     bool part;              /* it is said to be part of the channels of */
     Volume whole;           /* ... this, as far as the instruction says */
+    Volume inside;          /* the enclosing volume, and the operand's first */
+    uint32_t part_c;        /* channel in it */
     uint64_t first, end;    /* cells that it may touch, half open */
     uint64_t start;         /* cell of channel 0 of the enclosing volume */
     const uint64_t *c_at;   /* cells from start, by the operand's channels */

@@ -192,6 +192,8 @@ bool place_make(Run *run, const Spot *spot, Place *out) {
                    .col = spot->col,
                    .part = spot->part,
                    .whole = spot->said,
+                   .inside = *v,
+                   .part_c = spot->part_c,
                    .start = spot->offset / layout->element,
                    .h_at = t.at.h_at,
                    .w_at = t.at.w_at,
@@ -437,6 +439,29 @@ static bool channels_alike(const Place *a, const Place *b) {
     return true;
 }
 
+/* Whether both are parts of one volume that holds each element once: its cells
+ * tell channels, rows and columns apart. */
+static bool in_one_volume(const Place *a, const Place *b) {
+    return a->start == b->start && volumes_same(&a->inside, &b->inside) &&
+           a->inside.c && !a->weights_of && !b->weights_of && !a->w_step &&
+           !b->w_step && !a->copy_step && !b->copy_step;
+}
+
+static bool have_common(const uint64_t *a, uint32_t n_a, const uint64_t *b,
+                        uint32_t n_b) {
+    for (uint32_t i = 0; i < n_a; i++)
+        for (uint32_t k = 0; k < n_b; k++)
+            if (a[i] == b[k])
+                return true;
+    return false;
+}
+
+static bool parts_overlap(const Place *a, const Place *b) {
+    return a->part_c < b->part_c + b->c && b->part_c < a->part_c + a->c &&
+           have_common(a->h_at, a->h, b->h_at, b->h) &&
+           have_common(a->w_at, a->w, b->w_at, b->w);
+}
+
 bool place_overlap(Run *run, const Place *a, const Place *b) {
     enum { FIRST = 256, MORE = 8 }; /* cells: those that meet do so early */
     Place first[] = {*a, *b};
@@ -446,6 +471,8 @@ bool place_overlap(Run *run, const Place *a, const Place *b) {
         return false;
     if (is_dense(a) && is_dense(b))
         return true;
+    if (in_one_volume(a, b))
+        return parts_overlap(a, b);
     if (channels_alike(a, b))
         first[0].c = first[1].c = 1;
     Cut own = cut_of(run, &first[0]), its = cut_of(run, &first[1]);

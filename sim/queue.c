@@ -12,8 +12,10 @@
 
 enum { MAX_OPERANDS = 4, SPARE = 8 };
 
+/* The last ones first: behind one that it waits for, those that end before need
+ * not be asked. */
 static void wait_for_cells(Run *run, const Operand *operand) {
-    for (uint32_t i = 0; i < run->touched.n; i++) {
+    for (uint32_t i = run->touched.n; i-- > 0;) {
         const Use *t = &run->touched.at[i];
         if (t->end > run->issued && (t->writes || operand->writes) &&
             place_overlap(run, &t->place, &operand->place))

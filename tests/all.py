@@ -64,6 +64,7 @@ makes. Kinds of tests:
   results  tests/results.py: the same of graphs with several results
   mutants  tests/mutants.py: how it makes mutants; with --long, whether these
          tests notice 200 small mistakes in the sources
+  boxes  tests/boxes.py: layers of which not one stripe of rows fits
   tiles  tests/tiles.py: single layers against a bound on their bytes
   nets   tests/nets.py: networks as people bring them, compiled around what
          cannot be compiled
@@ -147,7 +148,7 @@ def scripts(long):
             "residency", "results",
             "small_memories",
             "farm",
-            "tiles", "nests", "nets",
+            "boxes", "tiles", "nests", "nets",
             "containers", "k210_sim", "kmodel", "max78000",
             "weights",
             "placements",

@@ -102,6 +102,21 @@ static uint64_t channel_tile_bytes_least(const Facts *f, NodeId id) {
              : UINT64_MAX;
 }
 
+/* UINT64_MAX if it cannot run by boxes. */
+static uint64_t boxes_least(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
+    const Layout *layout = f->spec->memory[0].layout;
+    Mode mode;
+    uint64_t sum = 0;
+    if (!by_rows(f, id) || !boxes_smallest(f, id, &mode))
+        return UINT64_MAX;
+    for (uint32_t k = 0; k <= node->n_in; k++) {
+        Volume box = boxes_volume(f, id, &mode, k);
+        sum += layout_bytes(layout, &box);
+    }
+    return sum;
+}
+
 static uint64_t node_least(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     TensorId out = node->out[0];
@@ -113,7 +128,9 @@ static uint64_t node_least(const Facts *f, NodeId id) {
     uint64_t channel_tile = channel_tile_bytes_least(f, id);
     sum = replaces_operand(f, id) ? in : sum;
     uint64_t channel_tiles = channel_tiles_all_least(f, id);
+    uint64_t boxes = boxes_least(f, id);
     channel_tile = channel_tiles < channel_tile ? channel_tiles : channel_tile;
+    channel_tile = boxes < channel_tile ? boxes : channel_tile;
     return channel_tile < sum ? channel_tile : sum;
 }
 

@@ -6,6 +6,8 @@
 #include "alloc/explain/explain.h"
 #include "alloc/search/blocks.h"
 
+#include "base/text.h"
+
 /* Who is asked for sizes, and how long. */
 typedef struct Adviser {
     const Asked *asked;
@@ -31,4 +33,23 @@ SizeAdvice size_staged(const Asked *asked) {
                          .budget = &a.plans,
                          .tries = TRIES};
     return search.guess ? advise_size(&search) : (SizeAdvice){0};
+}
+
+bool weights_too_large(Arena *arena, Diag *diag, const Schedule *schedule,
+                       bool says) {
+    const HwSpec *spec = schedule->spec;
+    const HwMemory *m = &spec->memory[spec->weights];
+    const char *layer;
+    uint64_t bytes = blocks_floor(schedule, &layer);
+    if (!spec->weights || bytes <= m->size)
+        return false;
+    if (says) {
+        diag_error(diag, m->loc,
+                   "does not fit: the fewest weights of %s that can be loaded "
+                   "take %s bytes of %s, which has %s",
+                   layer, with_commas(arena, bytes), m->name,
+                   with_commas(arena, m->size));
+        note_advice(arena, diag, m->name, (SizeAdvice){.enough = bytes});
+    }
+    return true;
 }

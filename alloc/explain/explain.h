@@ -34,6 +34,12 @@ LeastTile least_tile(const Decisions *d, NodeId node);
 void note_least_tile(Diag *diag, const Attempt *a, NodeId node,
                      const LeastTile *least);
 
+/* Bytes of the part of the tensor that the owner holds, in the memory where it
+ * takes the fewest of those where it may lie, even if that cannot hold it. */
+uint64_t least_volume(const Facts *f, TensorId t, const Owner *o);
+/* Whether boxes of the node are smaller than its stripes: how small. */
+bool note_boxes(Diag *diag, const Attempt *a, NodeId node);
+
 /* ---- refusal_lines.c ---- */
 
 /* The fewest bytes of line buffers in which the step rolls, by itself or with
@@ -47,5 +53,9 @@ void note_lines(Diag *diag, const Decisions *d, uint32_t step);
 /* Sizes of the first memory of which the larger one would do for tensors and
  * weights. */
 SizeAdvice size_staged(const Asked *asked);
+/* Whether a layer has no block of weights that their memory holds; `says`: an
+ * error. */
+bool weights_too_large(Arena *arena, Diag *diag, const Schedule *schedule,
+                       bool says);
 
 #endif

@@ -58,24 +58,10 @@ static Loc step_loc(const Attempt *a) {
 
 /* ---- what is alive ---- */
 
-/* Bytes of rows of the tensor, or of rows of some channels, in the memory where
- * they take the fewest. */
+/* Of rows of the tensor, or of rows of some channels. */
 static uint64_t least_layout(const Facts *f, TensorId t, uint32_t channels,
                              uint32_t rows) {
-    uint64_t least = UINT64_MAX;
-    for (uint32_t m = 0; m < f->spec->n_active; m++) {
-        Volume v = row_tile_in(f, t, rows, m);
-        if (channels)
-            v = (Volume){channels, rows, v.w,
-                         hwspec_repl_none(f->spec, channels)};
-        const HwMemory *memory = &f->spec->memory[m];
-        uint64_t b = round_up(layout_bytes(memory->layout, &v),
-                              memory->align ? memory->align : 1);
-        if (memory->buffers)
-            b = round_up(b, hwspec_buffer_bytes(memory));
-        least = b < least ? b : least;
-    }
-    return least;
+    return least_volume(f, t, &(Owner){.rows = rows, .channels = channels});
 }
 
 /* Bytes of a buffer where it is smallest, even if no memory can hold it. */
@@ -83,7 +69,7 @@ static uint64_t bytes_wanted(const Facts *f, const Buffers *p, uint32_t buf) {
     const Owner *o = &p->owner.at[buf];
     return o->least != UINT64_MAX
                ? o->least
-               : least_layout(f, o->tensor, o->channels, o->rows);
+               : least_volume(f, o->tensor, o);
 }
 
 uint64_t bytes_said(const Attempt *a, uint64_t bytes) {
@@ -252,6 +238,9 @@ static const char *owner_text(Arena *arena, const Owner *o, uint32_t h) {
         [OWNER_ROW_TILE] = "",
         [OWNER_HARDWARE_TILE] = ", tiles of it",
     };
+    if (o->cols)
+        return arena_printf(arena, ", %u rows, %u columns, %u channels of it",
+                            o->rows, o->cols, o->channels);
     if (o->channels)
         return arena_printf(arena, ", %u of its channels", o->channels);
     bool moves = o->kind == OWNER_BOUNCE;
@@ -438,6 +427,8 @@ static void note_stripe(Diag *diag, const Attempt *a) {
                   "%s bytes",
                   node->name, rows, h,
                   with_commas(a->f->arena, row_tiles_wanted(a->f, id, rows)));
+    else if (!rows && note_boxes(diag, a, id))
+        return;
     else if (!rows && least && (least < h || !note_channel_tile(diag, a, id)))
         note_too_high(diag, a, node, least, row_tiles_wanted(a->f, id, least));
 }

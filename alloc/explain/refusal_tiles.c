@@ -140,3 +140,52 @@ void note_least_tile(Diag *diag, const Attempt *attempt, NodeId id,
                   node->name, tile_text(attempt->f, id, t), tile,
                   with_commas(attempt->f->arena, s->buffer_size), kept);
 }
+
+/* ---- boxes ---- */
+
+uint64_t least_volume(const Facts *f, TensorId t, const Owner *o) {
+    uint64_t least = UINT64_MAX;
+    uint32_t reached =
+        o->kind == OWNER_ROW_TILE ? reach_of(f, o->node, t) : UINT32_MAX;
+    for (uint32_t m = 0; m < f->spec->n_active; m++) {
+        if (reached && !(reached >> m & 1))
+            continue;
+        Volume v = row_tile_in(f, t, o->rows, m);
+        if (o->channels)
+            v = (Volume){o->channels, o->rows, o->cols ? o->cols : v.w,
+                         hwspec_repl_none(f->spec, o->channels)};
+        const HwMemory *memory = &f->spec->memory[m];
+        uint64_t b = round_up(layout_bytes(memory->layout, &v),
+                              memory->align ? memory->align : 1);
+        if (memory->buffers)
+            b = round_up(b, hwspec_buffer_bytes(memory));
+        least = b < least ? b : least;
+    }
+    return least;
+}
+
+bool note_boxes(Diag *diag, const Attempt *a, NodeId id) {
+    const Node *node = graph_node(a->f->g, id);
+    Volume v = plan_volume(a->f->g, node->out[0]);
+    Mode mode;
+    uint64_t sum = 0;
+    if (!boxes_smallest(a->f, id, &mode) ||
+        (mode.cols == v.w && mode.channels == v.c))
+        return false;
+    for (uint32_t k = 0; k <= node->n_in; k++) {
+        Volume box = boxes_volume(a->f, id, &mode, k);
+        Owner o = {.kind = OWNER_ROW_TILE,
+                   .node = id,
+                   .rows = box.h,
+                   .channels = box.c,
+                   .cols = box.w};
+        sum += least_volume(a->f, k < node->n_in ? node->in[k] : node->out[0],
+                            &o);
+    }
+    diag_note(diag, node->loc,
+              "the smallest part of %s, %u of its %u rows, %u of its %u columns "
+              "and %u of its %u channels, takes %s bytes with what it reads",
+              node->name, mode.rows, v.h, mode.cols, v.w, mode.channels, v.c,
+              with_commas(a->f->arena, bytes_said(a, sum)));
+    return true;
+}

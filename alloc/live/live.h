@@ -37,6 +37,7 @@ typedef struct Owner {
     TensorId tensor;
     uint32_t rows;
     uint32_t channels; /* 0: all */
+    uint32_t cols;     /* 0: all */
     uint64_t least; /* bytes in its cheapest pool; UINT64_MAX: none holds it */
 } Owner;
 

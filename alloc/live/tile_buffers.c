@@ -27,8 +27,15 @@ static void row_tile_set(const Decisions *d, Buffers *p, NodeId id) {
                        .node = id,
                        .tensor = is_in ? node->in[i] : node->out[0],
                        .rows = is_in ? in_rows : mode->rows,
-                       .channels = mode->channels};
-        if (mode->channels)
+                       .channels = mode->channels,
+                       .cols = mode->cols};
+        if (mode->cols) {
+            Volume box = boxes_volume(f, id, mode, i);
+            owner.rows = box.h;
+            owner.cols = box.w;
+            owner.channels = box.c;
+            volume_pool_bytes(f, box, bytes);
+        } else if (mode->channels)
             channel_tile_bytes(f, owner.tensor, mode->channels, bytes);
         else
             pool_bytes(f, owner.tensor, owner.rows, false, bytes);

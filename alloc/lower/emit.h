@@ -122,6 +122,11 @@ void emit_run(Emit *e, NodeId id);
 void emit_channel_tiles(Emit *e, NodeId id);
 void emit_pair(Emit *e, NodeId id);
 
+/* ---- boxes.c ---- */
+
+/* A node by boxes. */
+void emit_boxes(Emit *e, NodeId id);
+
 /* ---- cascades.c: cascades, whose nodes take turns ---- */
 
 /* Where a result is stored. */

@@ -78,6 +78,10 @@ static void run_row_tiles(Emit *e, NodeId id) {
     TensorId out = graph_node(e->f->g, id)->out[0];
     uint32_t n_tiles = parts_of_row_tiles(e->d, id);
     uint32_t to[2], home;
+    if (e->d->mode[id.i].cols) {
+        emit_boxes(e, id);
+        return;
+    }
     if (e->d->mode[id.i].channels) {
         emit_channel_tiles(e, id);
         return;

@@ -85,7 +85,7 @@ Banded banded_by(Volumes *v, StageWay way) {
 
 /* ---- room for weights ---- */
 
-/* Of a node whose weights lie in active memory. */
+/* Of a node whose weights are loaded. */
 typedef struct Sum {
     uint64_t bytes;
     const char *name;
@@ -96,7 +96,8 @@ static void take_least(Sum *most, const Schedule *schedule, const Slot *slot) {
     if (slot->legal.engine < 0 ||
         !hwspec_stages(schedule->spec, slot->legal.op))
         return;
-    uint64_t bytes = block_least(schedule->spec, schedule->graph, slot);
+    uint64_t bytes = (schedule->spec->weights ? block_floor : block_least)(
+        schedule->spec, schedule->graph, slot);
     if (!most->name || bytes > most->bytes)
         *most = (Sum){bytes, node->name};
 }
@@ -119,6 +120,12 @@ uint64_t blocks_aside(const Schedule *schedule, const char **layer) {
     align = align ? align : 1;
     *layer = most.name;
     return round_up(most.bytes + align, align);
+}
+
+uint64_t blocks_floor(const Schedule *schedule, const char **layer) {
+    Sum most = schedule->spec->weights ? largest_block(schedule) : (Sum){0};
+    *layer = most.name;
+    return most.bytes;
 }
 
 /* ---- with weights, in a memory of one size ---- */

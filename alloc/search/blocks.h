@@ -64,6 +64,9 @@ Staged blocks_any(const Schedule *schedule, Volumes *volumes, StageWay *way);
  * worst of which is named, then has room for its smallest block. 0 and NULL
  * where weights lie in a memory of their own. */
 uint64_t blocks_aside(const Schedule *schedule, const char **layer);
+/* Of a machine with a memory for weights: no plan does with a smaller one, as
+ * the layer that is named has no smaller block; else 0. */
+uint64_t blocks_floor(const Schedule *schedule, const char **layer);
 /* Bytes of the least first memory in which a plan seems to fit; 0: none. */
 uint64_t blocks_guess(const Asked *asked);
 

@@ -32,6 +32,7 @@ static const Memo *memo_new(Arena *arena, const Schedule *schedule,
     memo->parts = ARENA_ARRAY(arena, Truth, schedule->graph->node.n + 1);
     memo->row_tiles =
         ARENA_ARRAY(arena, RowTileRows, row_tile_slots(schedule->graph));
+    memo->boxes = ARENA_ARRAY(arena, BoxKnown, box_slots(schedule->graph));
     memo->memo_table = memo_table_new(arena);
     memo->cascades = known_cascades_new(arena);
     memo->channel_tile =

@@ -198,6 +198,8 @@ uint32_t channel_tile_largest(const Decisions *d, NodeId id, uint32_t below,
 
 uint32_t parts_of_row_tiles(const Decisions *d, NodeId id) {
     const Mode *mode = &d->mode[id.i];
+    if (mode->cols)
+        return boxes_count(d->f, id, mode);
     Volume v = plan_volume(d->f->g, graph_node(d->f->g, id)->out[0]);
     uint32_t all = mode->channels ? v.c : v.h;
     uint32_t one = mode->channels ? mode->channels : mode->rows;

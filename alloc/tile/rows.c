@@ -211,6 +211,23 @@ static bool set_row_tiles(Decisions *d, NodeId id, uint32_t rows,
     return true;
 }
 
+/* Whether its lowest row tiles fit where nothing else waits. */
+static bool fits_by_rows(const Facts *f, NodeId id) {
+    uint32_t least = row_tile_least(f, id);
+    return least && row_tiles_bytes(f, id, least) <= f->total;
+}
+
+/* Boxes where no stripe fits, and smaller ones. */
+static bool boxes_next(Decisions *d, NodeId id, uint64_t free) {
+    Mode *mode = &d->mode[id.i];
+    if (mode->cols) {
+        uint64_t less = boxes_bytes(d->f, id, mode) / 4 * 3;
+        free = less < free ? less : free;
+    }
+    return boxes_choose(d->f, id, free, mode) ||
+           (!mode->cols && boxes_choose(d->f, id, d->f->total, mode));
+}
+
 static bool row_tiles_next(Decisions *d, NodeId id, uint64_t free) {
     Mode *mode = &d->mode[id.i];
     if (mode->kind == MODE_WHOLE ? channel_tiles_start(d, id, free)
@@ -218,8 +235,13 @@ static bool row_tiles_next(Decisions *d, NodeId id, uint64_t free) {
         return true;
     if (mode->early)
         *mode = (Mode){.style = -1};
+    if (mode->cols)
+        return boxes_next(d, id, free);
     uint32_t rows = lower_row_tiles(d, id, free);
-    return set_row_tiles(d, id, rows, smaller_channel_tiles(d, id, rows, free));
+    uint32_t channels = smaller_channel_tiles(d, id, rows, free);
+    bool may = channels || fits_by_rows(d->f, id);
+    return (!may && boxes_next(d, id, free)) ||
+           set_row_tiles(d, id, rows, channels);
 }
 
 /* Where the machine has tiles, but none that is small enough. */

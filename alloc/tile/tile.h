@@ -84,6 +84,22 @@ bool channel_tiles_shrink(Decisions *d, NodeId node);
 /* Channels of the thinnest there are, whatever is free; 0: it cannot run so. */
 uint32_t channel_tiles_thinnest(const Decisions *d, NodeId node);
 
+/* ---- boxes.c: some columns of some rows, where no stripe fits ---- */
+
+/* Gives the mode the boxes that move least of those that take at most `free`
+ * bytes; false if there are none. */
+bool boxes_choose(const Facts *f, NodeId node, uint64_t free, Mode *mode);
+/* The smallest there are, whatever is free, and however many. */
+bool boxes_smallest(const Facts *f, NodeId node, Mode *mode);
+/* Bytes of one with its operands; UINT64_MAX: they have no places. */
+uint64_t boxes_bytes(const Facts *f, NodeId node, const Mode *mode);
+/* How many there are; the volume of operand k in one, or of the result, which
+ * is behind the operands: the largest. */
+uint32_t boxes_count(const Facts *f, NodeId node, const Mode *mode);
+Volume boxes_volume(const Facts *f, NodeId node, const Mode *mode, uint32_t k);
+/* Of Memo. */
+size_t box_slots(const Graph *g);
+
 /* ---- loop_nest.c: tiles of channels, too ---- */
 
 /* Gives the mode, by a style with sums, the tiles that cost least: cycles, and

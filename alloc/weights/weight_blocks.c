@@ -75,6 +75,23 @@ static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels) {
            stored_weight(plan->schedule->spec);
 }
 
+uint64_t block_floor(const HwSpec *spec, const Graph *g, const Slot *slot) {
+    const Node *node = graph_node(g, slot->node);
+    const HwEngine *engine = &spec->engine[slot->legal.engine];
+    uint32_t all = plan_volume(g, node->out[0]).c, least = all;
+    for (uint32_t m = 0; m < spec->n_active; m++) {
+        const HwMemory *memory = &spec->memory[m];
+        uint32_t one = hwspec_parts_between(spec, memory)
+                           ? engine->part_align
+                           : layout_granule(memory->layout);
+        if (engine->lies[HW_OUT] >> m & 1)
+            least = one && one < least ? one : least;
+    }
+    if (in_groups(node) || !engine_takes_channels(engine, all))
+        least = all;
+    return (uint64_t)weight_taps(g, node) * least * stored_weight(spec);
+}
+
 /* However few rows of the result a place holds. */
 uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot) {
     const Node *node = graph_node(g, slot->node);
@@ -167,7 +184,8 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
         if (!needs_weights(b->plan, a))
             continue;
         uint64_t room = room_longest(rooms[i], memory->size);
-        room -= room < align ? room : align;
+        if (!b->spec->weights) /* volumes may begin anywhere below */
+            room -= room < align ? room : align;
         uint32_t unit = b->unit[a->node.i];
         uint32_t most = channels_within(b->plan, a, unit, room);
         uint32_t n = channels_within(b->plan, a, unit, room / 16 * share);

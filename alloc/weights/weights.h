@@ -40,6 +40,8 @@ typedef struct Sliced {
 
 /* Bytes of the smallest block that the node, on its engine, can run by. */
 uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot);
+/* Of a machine with a memory for weights: no block of the node is smaller. */
+uint64_t block_floor(const HwSpec *spec, const Graph *g, const Slot *slot);
 /* Bytes of a first memory in which each layer has room for its smallest block,
  * or, where weights lie elsewhere, that volumes take. */
 uint64_t blocks_need(const Plan *plan, const Room *room);

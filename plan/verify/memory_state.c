@@ -297,6 +297,15 @@ static Walk walk_of(const Areas *all, const Placement *p, Part part) {
                   .col = part.col};
 }
 
+/* Columns of one row of a volume that has no others. */
+static void walk_box(Walk *w) {
+    const Placement *p = w->p;
+    uint64_t row = (uint64_t)w->row * w->width, at = row + w->part.col;
+    uint64_t in = (uint64_t)(w->row - p->row) * p->whole.w;
+    w->now = (Stretch){row + p->col - in, at, at + w->part.cols};
+    w->row++;
+}
+
 /* Whole rows up to the end of a turn of the ring, or columns of one row. */
 static void walk_rows(Walk *w) {
     const Placement *p = w->p;
@@ -334,7 +343,8 @@ static void walk_lines(Walk *w) {
 static bool walk_next(Walk *w) {
     if (w->row >= w->part.row + w->part.rows || !w->part.cols)
         return false;
-    (w->p->lines.band ? walk_lines : walk_rows)(w);
+    bool box = !w->p->ring && w->p->whole.w != w->width;
+    (w->p->lines.band ? walk_lines : box ? walk_box : walk_rows)(w);
     return true;
 }
 

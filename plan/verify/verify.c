@@ -11,16 +11,22 @@
 #include "plan/verify/memory_state.h"
 #include "plan/verify/operands.h"
 
+/* How far a node is: channels [from, channels) of columns behind `cols` of rows
+ * behind `rows`, of all channels, or of those up to `end` if these come first.
+ */
+typedef struct Turn {
+    uint32_t rows, cols, channels, from, end;
+    uint32_t last_rows, last_cols; /* of the last run */
+} Turn;
+
 typedef struct Judge {
     Arena *arena;
     const Plan *plan;
     const Graph *g;
     const HwSpec *spec;
     Areas *areas;
-    uint32_t *done;          /* by node: rows computed so far, */
-    uint32_t *done_cols;     /* and columns of the rows behind these; */
-    uint32_t *done_channels; /* of these rows and columns, by slices */
-    VEC(uint32_t) blocks;    /* of weights that are there: numbers */
+    Turn *turn;           /* by node: what is computed so far */
+    VEC(uint32_t) blocks; /* of weights that are there: numbers */
     const Action *action;
     uint32_t step; /* of the action before */
 } Judge;
@@ -112,7 +118,7 @@ static const char *check_placement(Judge *j, const Placement *p) {
         return complain(j, p, "leaves its memory");
     const LineBuffer *l = &p->lines;
     bool fits = p->ring ? p->rows <= p->whole.h : p->rows == p->whole.h;
-    bool wide = v.w == p->whole.w;
+    bool wide = v.w == p->whole.w || (!p->ring && p->cols == p->whole.w);
     if (l->band) {
         fits = p->rows <= l->keep + l->band && p->cols <= l->span;
         wide = p->whole.h == 1 && p->whole.w == lines_pixels(l, v.w);
@@ -384,35 +390,49 @@ static const char *use_tile_buffers(Judge *j, const Action *a) {
     return NULL;
 }
 
-/* Channels of the same rows and columns, each behind the last; true: these are
- * complete now. */
-static bool channels_done(Judge *j, const Action *a) {
-    const Placement *out = &j->plan->placement[a->out];
-    uint32_t *channels = &j->done_channels[a->node.i];
-    *channels += out->n_c;
-    if (*channels < plan_volume(j->g, out->tensor).c)
-        return false;
-    *channels = 0;
-    return true;
+/* The next spot begins, with the first of the channels. */
+static void spot_done(Judge *j, const Action *a, Turn *t) {
+    Volume v = plan_volume(j->g, graph_node(j->g, a->node)->out[0]);
+    t->channels = t->from;
+    t->cols += t->last_cols;
+    if (t->cols < v.w)
+        return;
+    t->cols = 0;
+    t->rows += t->last_rows;
+    if (t->rows < v.h || !t->end || t->end == v.c)
+        return;
+    *t = (Turn){.from = t->end, .channels = t->end};
 }
 
-/* Rows follow those that are done, and columns of rows each other. */
+/* Behind some channels of the first spot may come others of it, or the same of
+ * the next one: then all of these are made before any others. */
+static void turn_to_outer(Judge *j, const Action *a, Turn *t) {
+    const Placement *out = &j->plan->placement[a->out];
+    bool first = !t->rows && !t->cols && !t->end && t->channels > t->from;
+    if (!first || out->c != t->from || (!a->row && !a->col))
+        return;
+    t->end = t->channels;
+    spot_done(j, a, t);
+}
+
+/* Rows follow those that are done, columns of rows each other, and channels of
+ * both. */
 static const char *check_turn(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
-    uint32_t *rows = &j->done[a->node.i], *cols = &j->done_cols[a->node.i];
-    bool turn =
-        *rows == a->row + a->again && a->again <= a->rows && *cols == a->col;
-    if (turn && out->c != j->done_channels[a->node.i])
+    Turn *t = &j->turn[a->node.i];
+    turn_to_outer(j, a, t);
+    bool turn = t->rows == a->row + a->again && a->again <= a->rows &&
+                t->cols == a->col;
+    if (turn && out->c != t->channels)
         return complain(j, out, "has channels out of order, or twice");
     if (!turn)
         return complain(j, out, "is computed out of order, or twice");
-    if (!channels_done(j, a))
-        return NULL;
-    *cols += a->cols;
-    if (*cols < plan_volume(j->g, out->tensor).w)
-        return NULL;
-    *cols = 0;
-    *rows += a->rows - a->again;
+    t->last_rows = a->rows - a->again;
+    t->last_cols = a->cols;
+    t->channels += out->n_c;
+    uint32_t all = plan_volume(j->g, out->tensor).c;
+    if (t->channels >= (t->end ? t->end : all))
+        spot_done(j, a, t);
     return NULL;
 }
 
@@ -491,7 +511,7 @@ static const char *do_host(Judge *j, const Action *a) {
     }
     if (wrong)
         return wrong;
-    j->done[a->node.i] += a->rows;
+    j->turn[a->node.i].rows += a->rows;
     if (role_of(j, a->out) == HW_ACTIVE)
         return complain(j, &j->plan->placement[a->out],
                         "is written by the host");
@@ -701,7 +721,7 @@ static const char *check_end(Judge *j) {
         const Step *step = &j->plan->schedule->step[s];
         for (uint32_t i = 0; i < step->n; i++) {
             const Node *node = graph_node(j->g, step->slot[i].node);
-            if (j->done[step->slot[i].node.i] !=
+            if (j->turn[step->slot[i].node.i].rows !=
                 plan_volume(j->g, node->out[0]).h)
                 return arena_printf(j->arena, "%s is not computed, or twice",
                                     node->name);
@@ -749,9 +769,7 @@ const char *plan_judge(Arena *arena, const Plan *plan) {
                .g = plan->schedule->graph,
                .spec = plan->schedule->spec};
     j.areas = areas_new(j.arena, j.g, j.spec);
-    j.done = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
-    j.done_cols = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
-    j.done_channels = ARENA_ARRAY(j.arena, uint32_t, j.g->node.n + 1);
+    j.turn = ARENA_ARRAY(j.arena, Turn, j.g->node.n + 1);
     const char *wrong = check_placements(&j);
     if (!wrong)
         wrong = check_host_side(&j);

@@ -1,0 +1,299 @@
+/* boxes.c - running a layer by boxes: some columns of some rows of some
+ * channels of its result at a time.
+ *
+ * Input: a node, the bytes that are free at its step. Output: its mode: boxes
+ * of one size, but for the last ones, and whether all of some channels are made
+ * before the next ones. Of a layer that makes each channel from the same one of
+ * its operands, boxes of these have as many channels; else they have all.
+ * Method: of all boxes that fit, those that move least: operands where windows
+ * overlap twice, weights that have no room once more for each part of the map,
+ * or operands once more for each part of the channels. It is for layers of
+ * which not even the lowest stripe fits: what passes is loaded and stored.
+ */
+#include "alloc/geometry/tensor_bytes.h"
+#include "alloc/tile/tile.h"
+
+#include "base/arith.h"
+#include "hwspec/insn.h"
+
+enum {
+    MOST_BOXES = 1 << 14, /* of a layer */
+    MOST_CUTS = 96,       /* sizes along an axis that are tried */
+    BOX_PRICE = 256,      /* bytes that a box more is as dear as */
+    BOX_SLOTS = 4         /* of Memo, a node */
+};
+
+/* Along an axis, pieces of `n` pixels of the result, or channels: how many, the
+ * most that one of them reads, and what all read. */
+typedef struct Cut {
+    uint32_t n, pieces, most;
+    uint64_t sum;
+} Cut;
+
+typedef struct Boxes {
+    const Facts *f;
+    NodeId id;
+    const Node *node;
+    Volume in, out;
+    bool each;        /* a channel is made from the same one of operands */
+    uint64_t weights; /* bytes of them that are loaded; 0: none are */
+    uint64_t room;    /* for them */
+    uint32_t n[3];    /* cuts of rows, columns, channels */
+    Cut cut[3][MOST_CUTS];
+} Boxes;
+
+/* ---- sizes along an axis ---- */
+
+/* Whether each piece of the node's result can be made by itself. */
+static bool pieces_of(const Boxes *b, uint32_t axis, uint32_t all, Cut *cut) {
+    *cut = (Cut){.n = cut->n, .pieces = (uint32_t)ceil_div(all, cut->n)};
+    for (uint32_t at = 0; at < all; at += cut->n) {
+        uint32_t n = smaller32(cut->n, all - at);
+        uint32_t in = axis_needed(b->f->g, b->id, axis, at, n).in_rows;
+        if (!in)
+            return false;
+        cut->most = in > cut->most ? in : cut->most;
+        cut->sum += in;
+    }
+    return true;
+}
+
+/* In so many pieces, and more, of sizes that differ; the largest first. */
+static void cut_axis(Boxes *b, uint32_t axis) {
+    uint32_t all = axis ? b->out.w : b->out.h, *n = &b->n[axis];
+    uint32_t q = node_quantum(b->f->g, b->id, axis), last = 0;
+    const HwInsnSet *rows = b->f->spec->insns;
+    bool cuts = (axis == 0 || (rows && rows->tells_columns)) &&
+                engine_takes_parts(b->f->spec, b->f->g, &b->f->legal[b->id.i],
+                                   b->id, axis);
+    for (uint32_t k = 1; k <= (cuts ? all : 1) && last != q; k++) {
+        bool no_more = *n + 1 == MOST_CUTS;
+        uint64_t one = no_more ? q : round_up(ceil_div(all, k), q);
+        Cut cut = {.n = smaller32((uint32_t)one, all)};
+        if (one == last)
+            continue;
+        last = (uint32_t)one;
+        if (pieces_of(b, axis, all, &cut))
+            b->cut[axis][(*n)++] = cut;
+    }
+}
+
+static bool engine_makes(const Boxes *b, uint32_t channels) {
+    const HwEngine *engine = &b->f->spec->engine[b->f->legal[b->id.i].engine];
+    return hw_range_has(&engine->limit[HW_LIMIT_OUT_C], channels) &&
+           (!b->each || hw_range_has(&engine->limit[HW_LIMIT_IN_C], channels));
+}
+
+static void cut_channels(Boxes *b) {
+    const HwEngine *engine = &b->f->spec->engine[b->f->legal[b->id.i].engine];
+    uint32_t all = b->out.c, *n = &b->n[2], last = all;
+    uint32_t q = b->each || is_dense(b->node)
+                     ? channel_tile_quantum(b->f, b->id)
+                     : NONE;
+    b->cut[2][(*n)++] = (Cut){.n = all, .pieces = 1};
+    if (q == NONE)
+        return;
+    uint32_t lanes = engine->unroll.out_c;
+    uint32_t step = lanes && lanes % q == 0 ? lanes : q;
+    for (uint32_t k = 2; k <= all && last > step && *n < MOST_CUTS; k++) {
+        bool no_more = *n + 1 == MOST_CUTS;
+        uint32_t one =
+            no_more ? step : (uint32_t)round_up(ceil_div(all, k), step);
+        uint32_t rest = all % one;
+        if (one >= last)
+            continue;
+        last = one;
+        if (engine_makes(b, one) && (!rest || engine_makes(b, rest)))
+            b->cut[2][(*n)++] =
+                (Cut){.n = one, .pieces = (uint32_t)ceil_div(all, one)};
+    }
+}
+
+/* ---- what a box takes ---- */
+
+/* Of an operand, or behind them of the result. */
+static Volume box_of(const Boxes *b, uint32_t k, uint32_t channels,
+                     uint32_t rows, uint32_t cols) {
+    uint32_t c = k == b->node->n_in || b->each ? channels : b->in.c;
+    return (Volume){c, rows, cols, hwspec_repl_none(b->f->spec, c)};
+}
+
+/* With its operands; UINT64_MAX: they have no places beside each other. */
+static uint64_t bytes_with(const Boxes *b, const Cut *rows, const Cut *cols,
+                           uint32_t channels) {
+    OperandBytes own[MAX_OPERANDS + 1] = {0};
+    for (uint32_t k = 0; k <= b->node->n_in; k++) {
+        bool is_in = k < b->node->n_in;
+        TensorId t = is_in ? b->node->in[k] : b->node->out[0];
+        volume_pool_bytes(b->f,
+                          box_of(b, k, channels, is_in ? rows->most : rows->n,
+                                 is_in ? cols->most : cols->n),
+                          own[k].bytes);
+        own[k].memories = reach_of(b->f, b->id, t);
+    }
+    return bytes_apart(b->f, own, b->node->n_in + 1);
+}
+
+/* ---- what they move ---- */
+
+static uint64_t cost_of(const Boxes *b, const Cut *rows, const Cut *cols,
+                        const Cut *channels, bool outer) {
+    uint64_t spots = (uint64_t)rows->pieces * cols->pieces;
+    uint64_t in = rows->sum * cols->sum * b->in.c * b->node->n_in *
+                  b->f->spec->element;
+    uint64_t some = ceil_div(b->weights, channels->pieces);
+    uint64_t weights = b->weights;
+    if ((outer ? some : weights) > b->room)
+        weights *= spots;
+    if (outer && !b->each)
+        in *= channels->pieces;
+    return in + weights + spots * channels->pieces * BOX_PRICE;
+}
+
+/* ---- the choice ---- */
+
+static bool boxes_look(const Facts *f, NodeId id, Boxes *b) {
+    const Node *node = graph_node(f->g, id);
+    const HwTiling *tiling = &f->spec->tiling;
+    if (tiling->kind != HW_TILING_SOFTWARE ||
+        f->spec->backing < 0 || f->spec->replication.section ||
+        node->n_in == 0 || node->n_in > MOST_APART - 1 ||
+        insn_by_channel(f->legal[id.i].op))
+        return false;
+    *b = (Boxes){.f = f,
+                 .id = id,
+                 .node = node,
+                 .in = plan_volume(f->g, node->in[0]),
+                 .out = plan_volume(f->g, node->out[0]),
+                 .each = goes_by_channel(f, node)};
+    for (uint32_t k = 1; k < node->n_in; k++)
+        if (plan_volume(f->g, node->in[k]).h != b->in.h ||
+            plan_volume(f->g, node->in[k]).w != b->in.w)
+            return false;
+    if (hwspec_stages(f->spec, f->legal[id.i].op)) {
+        const HwMemory *m = &f->spec->memory[f->spec->weights];
+        b->weights = (uint64_t)weight_taps(f->g, node) * b->out.c *
+                     m->layout->element;
+        b->room = m->size;
+    }
+    cut_axis(b, 0);
+    cut_axis(b, 1);
+    cut_channels(b);
+    return b->n[0] && b->n[1];
+}
+
+static bool too_many(const Cut *rows, const Cut *cols, const Cut *channels) {
+    return (uint64_t)rows->pieces * cols->pieces * channels->pieces >
+           MOST_BOXES;
+}
+
+static void take(const Boxes *b, const Cut *rows, const Cut *cols,
+                 const Cut *channels, bool outer, uint64_t *least, Mode *out) {
+    uint64_t cost = cost_of(b, rows, cols, channels, outer);
+    if (cost >= *least)
+        return;
+    *least = cost;
+    *out = (Mode){.kind = MODE_ROW_TILES,
+                  .streams_in = true,
+                  .streams_out = true,
+                  .rows = rows->n,
+                  .cols = cols->n,
+                  .channels = channels->n,
+                  .channels_outer = outer,
+                  .style = -1};
+}
+
+/* Of these rows and columns: with the most channels that fit, and with the most
+ * of which the weights do. */
+static void try_spot(const Boxes *b, const Cut *rows, const Cut *cols,
+                     uint64_t free, uint64_t *least, Mode *out) {
+    bool inner = false;
+    for (uint32_t k = 0; k < b->n[2]; k++) {
+        const Cut *channels = &b->cut[2][k];
+        if (too_many(rows, cols, channels))
+            return;
+        uint64_t bytes = bytes_with(b, rows, cols, channels->n);
+        if (bytes == UINT64_MAX || bytes > free)
+            continue;
+        if (!inner)
+            take(b, rows, cols, channels, false, least, out);
+        inner = true;
+        if (ceil_div(b->weights, channels->pieces) > b->room)
+            continue;
+        take(b, rows, cols, channels, channels->pieces > 1, least, out);
+        return;
+    }
+}
+
+static Mode boxes_search(const Facts *f, NodeId id, uint64_t free) {
+    Mode mode = {.style = -1};
+    uint64_t least = UINT64_MAX;
+    Boxes *b = ARENA_NEW(f->arena, Boxes);
+    if (!boxes_look(f, id, b))
+        return mode;
+    for (uint32_t i = 0; i < b->n[0]; i++)
+        for (uint32_t k = 0; k < b->n[1]; k++)
+            try_spot(b, &b->cut[0][i], &b->cut[1][k], free, &least, &mode);
+    return mode;
+}
+
+size_t box_slots(const Graph *g) {
+    return (size_t)g->node.n * BOX_SLOTS + 1;
+}
+
+bool boxes_choose(const Facts *f, NodeId id, uint64_t free, Mode *mode) {
+    BoxKnown *known = &f->memo->boxes[(size_t)id.i * BOX_SLOTS];
+    uint32_t i = 0;
+    while (i + 1 < BOX_SLOTS && known[i].asked && known[i].free != free)
+        i++;
+    if (!known[i].asked || known[i].free != free)
+        known[i] = (BoxKnown){true, free, boxes_search(f, id, free)};
+    if (known[i].mode.kind == MODE_WHOLE)
+        return false;
+    *mode = known[i].mode;
+    return true;
+}
+
+uint64_t boxes_bytes(const Facts *f, NodeId id, const Mode *mode) {
+    Boxes *b = ARENA_NEW(f->arena, Boxes);
+    if (!boxes_look(f, id, b))
+        return UINT64_MAX;
+    Cut rows = {.n = mode->rows}, cols = {.n = mode->cols};
+    return pieces_of(b, 0, b->out.h, &rows) && pieces_of(b, 1, b->out.w, &cols)
+               ? bytes_with(b, &rows, &cols, mode->channels)
+               : UINT64_MAX;
+}
+
+bool boxes_smallest(const Facts *f, NodeId id, Mode *mode) {
+    Boxes *b = ARENA_NEW(f->arena, Boxes);
+    uint64_t least = UINT64_MAX;
+    if (!boxes_look(f, id, b))
+        return false;
+    take(b, &b->cut[0][b->n[0] - 1], &b->cut[1][b->n[1] - 1],
+         &b->cut[2][b->n[2] - 1], false, &least, mode);
+    return true;
+}
+
+uint32_t boxes_count(const Facts *f, NodeId id, const Mode *mode) {
+    Volume v = plan_volume(f->g, graph_node(f->g, id)->out[0]);
+    return (uint32_t)(ceil_div(v.h, mode->rows) * ceil_div(v.w, mode->cols) *
+                      ceil_div(v.c, mode->channels));
+}
+
+Volume boxes_volume(const Facts *f, NodeId id, const Mode *mode, uint32_t k) {
+    const Node *node = graph_node(f->g, id);
+    Volume out = plan_volume(f->g, node->out[0]);
+    Boxes b = {.f = f,
+               .id = id,
+               .node = node,
+               .in = plan_volume(f->g, node->in[0]),
+               .out = out,
+               .each = goes_by_channel(f, node)};
+    Cut rows = {.n = mode->rows}, cols = {.n = mode->cols};
+    bool is_in = k < node->n_in;
+    if (is_in)
+        (void)(pieces_of(&b, 0, out.h, &rows) &&
+               pieces_of(&b, 1, out.w, &cols));
+    return box_of(&b, k, mode->channels, is_in ? rows.most : rows.n,
+                  is_in ? cols.most : cols.n);
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""boxes.py - layers of which not one stripe of rows fits, by boxes.
+
+Networks of wide maps, strides, dilations, dilated and even kernels, depthwise
+layers, pools, sums and concats, in memories of a few kilobytes: each is
+verified by value, and its listing must move some columns of maps, or some
+channels of rows. Where not even the smallest box fits, or the fewest weights
+that can be loaded, the network is refused, with what these take.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+
+
+def layer(name, kind, bottoms, param=""):
+    wires = " ".join(f'bottom: "{b}"' for b in bottoms)
+    return (f'layer {{ name: "{name}" type: "{kind}" {wires} top: "{name}" '
+            f"{param} }}")
+
+
+def conv(name, bottom, filters, kernel, more=""):
+    return layer(name, "Convolution", [bottom],
+                 f"convolution_param {{ num_output: {filters} "
+                 f"kernel_size: {kernel} {more} }}")
+
+
+def network(width):
+    shape = f"input_param {{ shape {{ dim: 1 dim: 5 dim: 13 dim: {width} }} }}"
+    return "\n".join((
+        'name: "wide"', layer("data", "Input", [], shape),
+        conv("first", "data", 32, 3, "pad: 1"),
+        layer("relu", "ReLU", ["first"]),
+        conv("down", "relu", 40, 3, "pad: 1 stride: 2"),
+        conv("far", "down", 40, 3, "pad: 2 dilation: 2"),
+        layer("sum", "Eltwise", ["down", "far"]),
+        conv("each", "sum", 40, 3, "pad: 1 group: 40"),
+        layer("pool", "Pooling", ["each"],
+              "pooling_param { pool: MAX kernel_size: 3 stride: 2 }"),
+        conv("left", "pool", 24, 1), conv("right", "pool", 16, 2),
+        conv("wider", "pool", 24, 2),
+        layer("both", "Concat", ["right", "wider"]),
+        layer("mean", "Pooling", ["both"],
+              "pooling_param { pool: AVE kernel_size: 2 stride: 1 }"),
+        conv("deep", "both", 24, 3, "pad: 1")))
+
+
+# Machine, sizes of memories, the least width of the network's maps.
+CASES = (
+    ("vta-pynq", ("inp=4KiB", "acc=8KiB", "wgt=32KiB"), 200),
+    ("vta-pynq", ("inp=2KiB", "acc=4KiB", "wgt=16KiB"), 61),
+    ("nvdla-small", ("cbuf=4KiB", "point=4KiB", "plane=3KiB",
+                     "kernels=9KiB"), 200),
+    ("dpuczdx8g-b512", ("vb0=4KiB", "vb1=4KiB", "convw=8KiB"), 131),
+    ("dpuczdx8g-b4096", ("vb0=16KiB", "vb1=16KiB", "convw=16KiB"), 200),
+)
+
+
+def run(*args):
+    return subprocess.run([AMPHORA, *args], capture_output=True, text=True,
+                          check=False)
+
+
+def moved_in_part(listing):
+    """Moves of some columns in a listing, by its tokens `left` and `right`."""
+    with open(listing, encoding="utf-8") as file:
+        text = file.read()
+    n = 0
+    for line in text.splitlines():
+        words = line.split("#")[0].split()
+        if words and words[0] in ("LOAD", "SAVE", "STORE"):
+            n += int(words[-2]) > 0
+    return n
+
+
+def check(case, folder):
+    machine, sizes, width = case
+    path = os.path.join(folder, "wide.prototxt")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(network(width))
+    sets = [word for size in sizes
+            for word in ("--set", "memories." + size.replace("=", ".size="))]
+    done = run("verify", path, "-t", machine, "--json", *sets)
+    if done.returncode:
+        return f"verify: exit {done.returncode}: {done.stderr[:400]}"
+    done = run("compile", path, "-t", machine, "--json", "-o", folder, *sets)
+    listing = json.loads(done.stdout)["listing"]
+    if not moved_in_part(listing):
+        return "no transfer begins behind column 0"
+    return ""
+
+
+# Sizes that are too small, and what is said of them.
+REFUSED = (
+    ("inp=256", "the smallest part of down, 1 of its 7 rows, 1 of its 31 "
+     "columns and 16 of its 40 channels, takes 352 bytes with what it reads"),
+    ("wgt=4KiB", "the fewest weights of far that can be loaded take 5,760 bytes "
+     "of wgt, which has 4,096"),
+)
+
+
+def check_refusal(size, said, folder):
+    path = os.path.join(folder, "wide.prototxt")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(network(61))
+    done = run("compile", path, "-t", "vta-pynq", "-o", folder,
+               "--set", "memories." + size.replace("=", ".size="))
+    if done.returncode != 3 or said not in done.stderr:
+        return f"exit {done.returncode}: {done.stderr[:600]}"
+    return ""
+
+
+def main():
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for case in CASES:
+            wrong = check(case, folder)
+            if wrong:
+                print(f"{case[0]} {' '.join(case[1])}: {wrong}")
+                bad += 1
+        for size, said in REFUSED:
+            wrong = check_refusal(size, said, folder)
+            if wrong:
+                print(f"{size}: {wrong}")
+                bad += 1
+    n = len(CASES) + len(REFUSED)
+    print(f"{n - bad} of {n} as they should be")
+    return bad
+
+
+if __name__ == "__main__":
+    sys.exit(main())
