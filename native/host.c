@@ -173,13 +173,15 @@ static void add_arguments(Text *text, const HostLayer *layer) {
         text_addf(text, "%sfloat *out%u", i ? ", " : "", i);
 }
 
-/* What the file calls an operator that amphora does not know; NULL: it does. */
+/* The operator of which there is no code: one that amphora does not know, as the
+ * file calls it, or a routine; NULL: another. */
 static const char *what_is_called(const HostLayer *layer) {
-    for (uint32_t i = 0; i < layer->n_attrs; i++)
-        if (!strcmp(layer->kind, "call") &&
-            !strcmp(layer->attr[i].name, "what") && layer->attr[i].word)
-            return layer->attr[i].word;
-    return NULL;
+    const char *name = !strcmp(layer->kind, "call")      ? "what"
+                       : !strcmp(layer->kind, "routine") ? "routine"
+                                                         : NULL;
+    const AttrPair *what =
+        name ? attr_find(layer->attr, layer->n_attrs, name) : NULL;
+    return what ? what->word : NULL;
 }
 
 static void add_function(Text *text, const HostLayer *layer) {

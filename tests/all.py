@@ -11,6 +11,7 @@ makes. Kinds of tests:
   library  tests/library.py: the planners, installed and used
   api    tests/api.py: libamphora and the Python package, beside the command
   onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
+  exported  tests/exported.py: modules of torch as ONNX, against torch
   e2e    tests/e2e.py: networks x machines, verified
   truth  tests/truth_*.py: against OpenCV and onnxruntime; without --long
          against what these said of small networks
@@ -108,6 +109,7 @@ def scripts(long):
             "e2e",
             "onnx_testdata",
             "truth_onnx",
+            "exported",
             "truth_caffe",
             "truth_tf",
             "truth_keras",
