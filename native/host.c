@@ -173,8 +173,8 @@ static void add_arguments(Text *text, const HostLayer *layer) {
         text_addf(text, "%sfloat *out%u", i ? ", " : "", i);
 }
 
-/* The operator of which there is no code: one that amphora does not know, as the
- * file calls it, or a routine; NULL: another. */
+/* The operator of which there is no code: one that amphora does not know, as
+ * the file calls it, or a routine; NULL: another. */
 static const char *what_is_called(const HostLayer *layer) {
     const char *name = !strcmp(layer->kind, "call")      ? "what"
                        : !strcmp(layer->kind, "routine") ? "routine"

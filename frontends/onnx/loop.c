@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-enum { MOST_STEPS = 4096, MOST_VALUES = 256 };
+/* The second holds for all loops of a file together. */
+enum { MOST_STEPS = 4096, MOST_OF_ALL = 1 << 15, MOST_VALUES = 256 };
 
 typedef struct Loop {
     Onnx *x;
@@ -76,6 +77,9 @@ static void declare_all(Loop *l, OnnxScope *scope) {
 static bool run_step(Loop *l) {
     Onnx *x = l->x;
     uint32_t errors = diag_errors(x->diag);
+    if (x->steps++ == MOST_OF_ALL)
+        return onnx_error(x, l->n, "all loops have more than %d steps",
+                          MOST_OF_ALL);
     OnnxScope *scope = ARENA_NEW(x->arena, OnnxScope);
     *scope = (OnnxScope){
         .up = x->scope,

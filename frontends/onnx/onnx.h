@@ -111,6 +111,7 @@ struct Onnx {
     VEC(const ProtoMessage *) function;
     const OnnxScope *scope; /* of the nodes that are being read; NULL: the
                              * model's own */
+    uint32_t steps;         /* of all loops */
     uint32_t nested;        /* functions and branches around them */
     void (*build)(Onnx *x, const ProtoField *node); /* a node, and all that it
                                                      * stands for */
