@@ -307,6 +307,9 @@ static const char *has_operation(Arena *arena, const Candidate *c) {
 
 static const char *is_one_image(Arena *arena, const Candidate *c) {
     uint32_t n = larger32(shape_dim(c->in, 0), shape_dim(c->out, 0));
+    bool rows = c->op == HW_OP_FC && c->in->rank == 2;
+    if (rows && program_emit(c->spec)) /* they are pixels */
+        return NULL;
     return n > 1 ? legal_say(arena, "N is %u", n) : NULL;
 }
 

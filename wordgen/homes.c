@@ -20,7 +20,7 @@ bool wordgen_volume(const Shape *shape, uint32_t *c, uint32_t *h, uint32_t *w) {
     *c = rank ? shape->dim[rank - 1] : 1;
     *h = *w = 1;
     for (uint32_t i = 0; i + 1 < rank; i++)
-        *h *= shape->dim[i];
+        *w *= shape->dim[i];
     return true;
 }
 

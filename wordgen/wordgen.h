@@ -14,7 +14,7 @@
 
 /* Where a tensor of codes lies: channels `first`... of a volume of `c` x h x
  * w at byte `at`. Of rank 4 these are its own axes, else the last axis is c,
- * the others h. */
+ * the others are w. */
 typedef struct EmitPlace {
     bool there;
     uint64_t at;
