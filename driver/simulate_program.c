@@ -206,6 +206,8 @@ static void print_does(const DoesResult *result) {
                 result->memory[i].name,
                 (unsigned long long)result->memory[i].read,
                 (unsigned long long)result->memory[i].written);
+    if (result->cycles >= 0)
+        say("time    %lld cycles\n", (long long)result->cycles);
     say("%u of %u instructions\n", result->done, result->n);
 }
 
@@ -214,6 +216,8 @@ static void does_object(Arena *arena, const DoesResult *result) {
     cJSON_AddBoolToObject(json, "ok", !result->failed);
     cJSON_AddNumberToObject(json, "instructions", result->n);
     cJSON_AddNumberToObject(json, "done", result->done);
+    if (result->cycles >= 0)
+        cJSON_AddNumberToObject(json, "cycles", (double)result->cycles);
     cJSON *memories = cJSON_AddObjectToObject(json, "memories");
     for (uint32_t i = 0; i < result->n_memories; i++) {
         cJSON *one = cJSON_AddObjectToObject(memories, result->memory[i].name);

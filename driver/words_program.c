@@ -263,6 +263,7 @@ typedef struct Run {
     Wrong first;
     uint64_t instructions;
     uint64_t read, written; /* of the backing memory */
+    int64_t cycles;         /* below 0: nobody says */
     const char *fault;
     Loc at;
 } Run;
@@ -368,6 +369,7 @@ static bool run_part(Run *r, Diag *diag, const Part *part) {
     r->instructions += done->done;
     r->read += done->memory[made->p.spec->backing].read;
     r->written += done->memory[made->p.spec->backing].written;
+    r->cycles = done->cycles < 0 ? -1 : r->cycles + done->cycles;
     r->fault = done->failed;
     r->at = done->at;
     return true;
@@ -507,6 +509,10 @@ static void verdict_json(Arena *arena, const Run *r, const Roundings *rounded) {
     cJSON_AddNumberToObject(json, "read", (double)r->read);
     cJSON_AddNumberToObject(json, "written", (double)r->written);
     cJSON_AddNumberToObject(json, "compulsory", (double)compulsory(made));
+    if (r->cycles >= 0)
+        cJSON_AddNumberToObject(json, "cycles", (double)r->cycles);
+    cJSON_AddNumberToObject(json, "host_layers",
+                            made->layers - made->on_engine - made->nothing);
     if (r->fault)
         cJSON_AddStringToObject(json, "fault", r->fault);
     if (r->first.layer)
@@ -535,6 +541,9 @@ static void verdict_print(Arena *arena, const Run *r, const Options *options,
         "once: %s\n",
         with_commas(arena, r->read), with_commas(arena, r->written),
         with_commas(arena, compulsory(made)));
+    if (r->cycles >= 0)
+        say("time    %s cycles, without those of the host\n",
+            with_commas(arena, (uint64_t)r->cycles));
     roundings_print(arena, rounded);
     if (r->fault)
         say("fault   at instruction %s: %s\n",

@@ -21,6 +21,7 @@ typedef struct DoesResult {
     uint32_t n, done;   /* instructions; those before the fault */
     const char *failed; /* NULL: nothing is wrong */
     Loc at;             /* the step */
+    int64_t cycles; /* the name `cycles` at the end; -1: there is none */
     uint32_t n_memories;
     const DoesMemory *memory;
     const uint8_t *main; /* NULL: there is no backing memory */

@@ -202,7 +202,36 @@ def test_compiled(folder):
             continue
         made = json.loads(done.stdout)
         check(made["ok"] and made["codes"] and not made["codes_wrong"] and
-              made["lists"] == 1, f"{name}: {made}")
+              made["lists"] == 1 and not made["host_layers"],
+              f"{name}: {made}")
+
+
+def test_host_between(folder):
+    """The host means windows; words before and behind it are two lists."""
+    net = Net("between")
+    first = net.conv("c", net.input(9, 12, 12), 16, 3, 1, 1, "relu")
+    means = net.node("pool", "m", [first[0]], [1, 16, 6, 6], first[2],
+                     {"kind": "avg", "kernel": [2, 2], "stride": [2, 2]})
+    path = net.write(folder, net.conv("d", means, 20, 3))
+    done = run("verify", path, "-t", MACHINE, "--json", *EXACT)
+    made = json.loads(done.stdout) if done.stdout else done.stderr
+    check(done.returncode == 0 and made["lists"] == 2 and
+          made["host_layers"] == 1 and made["layers_compared"] == 2,
+          f"a layer of the host: {made}")
+    done = run("compile", path, "-t", MACHINE, "-o", folder + "/out")
+    check("between.1.words" in done.stdout and
+          "host    m (pool): " in done.stdout, done.stdout + done.stderr)
+
+
+def test_cycles(folder):
+    """16 rows of 16 pixels, 16 to 16 channels: 16 cycles a row, and the bias
+    four a row."""
+    net = Net("even")
+    path = net.write(folder, net.conv("c", net.input(16, 16, 16), 16))
+    done = run("verify", path, "-t", MACHINE, "--json", *EXACT)
+    made = json.loads(done.stdout)
+    loads = 256 * 4 + 256 + 16
+    check(made["cycles"] == loads, f"{made['cycles']} cycles, not {loads}")
 
 
 def test_words(folder):
@@ -291,7 +320,7 @@ def test_recorded(folder):
 
 def main():
     tests = (test_loop, test_rounding, test_refused, test_compiled,
-             test_words, test_not_emitted, test_recorded)
+             test_host_between, test_cycles, test_words, test_not_emitted, test_recorded)
     for test in tests:
         with tempfile.TemporaryDirectory() as folder:
             test(folder)

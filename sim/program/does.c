@@ -334,6 +334,7 @@ const DoesResult *program_does(Arena *arena, const Program *program,
     for (uint32_t i = 0; i < spec->n_memories; i++)
         count[i] = does.memory[i].count;
     out->n = program->n_nodes;
+    out->cycles = template_get(&run, "cycles", -1);
     out->failed = run.failed;
     out->at = run.at;
     out->n_memories = spec->n_memories;
