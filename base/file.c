@@ -12,19 +12,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const size_t PIPE_MOST = (size_t)1 << 32; /* bytes */
+
 static bool fail(Diag *diag, const char *path, const char *what) {
     diag_error(diag, (Loc){path, 0, 0}, "%s: %s", what, strerror(errno));
     return false;
 }
 
-static bool read_stdin(Arena *arena, Diag *diag, Bytes *out) {
+/* A pipe, to its end. */
+static bool read_pipe(Arena *arena, Diag *diag, const char *path, int fd,
+                      Bytes *out) {
     size_t cap = 1 << 16, len = 0;
     uint8_t *at = arena_alloc(arena, cap, 1);
     for (;;) {
-        size_t got = fread(at + len, 1, cap - len, stdin);
-        len += got;
+        ssize_t got = read(fd, at + len, cap - len);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return fail(diag, path, "cannot read");
         if (!got)
             break;
+        len += (size_t)got;
+        if (len == PIPE_MOST) {
+            diag_error(diag, (Loc){path, 0, 0},
+                       "cannot read: more than 4 GiB through a pipe");
+            return false;
+        }
         if (len == cap) {
             uint8_t *bigger = arena_alloc(arena, cap * 2, 1);
             memcpy(bigger, at, len);
@@ -33,7 +46,7 @@ static bool read_stdin(Arena *arena, Diag *diag, Bytes *out) {
         }
     }
     *out = (Bytes){at, len};
-    return ferror(stdin) ? fail(diag, "stdin", "cannot read") : true;
+    return true;
 }
 
 static bool map_file(Diag *diag, const char *path, int fd, Bytes *out) {
@@ -59,9 +72,29 @@ static bool map_file(Diag *diag, const char *path, int fd, Bytes *out) {
     return true;
 }
 
+/* /dev/stdin, and what <(command) of a shell stands for. Pipes that lie about
+ * elsewhere, or that a network file names, may wait for ever. */
+static bool is_pipe(const char *path) {
+    struct stat info;
+    return (!strcmp(path, "/dev/stdin") || !strncmp(path, "/dev/fd/", 8)) &&
+           !stat(path, &info) && S_ISFIFO(info.st_mode);
+}
+
+static bool read_named_pipe(Arena *arena, Diag *diag, const char *path,
+                            Bytes *out) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(diag, path, "cannot open");
+    bool ok = read_pipe(arena, diag, path, fd, out);
+    close(fd);
+    return ok;
+}
+
 bool file_read(Arena *arena, Diag *diag, const char *path, Bytes *out) {
     if (!strcmp(path, "-"))
-        return read_stdin(arena, diag, out);
+        return read_pipe(arena, diag, "stdin", STDIN_FILENO, out);
+    if (is_pipe(path))
+        return read_named_pipe(arena, diag, path, out);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return fail(diag, path, "cannot open");

@@ -81,8 +81,7 @@ bool yaml_u64(Diag *diag, const YamlNode *node, uint64_t *out); /* 12, 0x1f */
 bool yaml_u32(Diag *diag, const YamlNode *node, uint32_t *out);
 bool yaml_i64(Diag *diag, const YamlNode *node, int64_t *out);
 bool yaml_f64(Diag *diag, const YamlNode *node, double *out);
-/* Bytes: a number with nothing, B, KiB, MiB, GiB, KB, MB, GB (powers of 1000)
- * behind it; fractions such as 4.5MiB must come out whole. */
+/* Bytes, as bytes_parse reads them. */
 bool yaml_size(Diag *diag, const YamlNode *node, uint64_t *out);
 /* A positive number with Hz, kHz, MHz, GHz behind it, in Hz. */
 bool yaml_hertz(Diag *diag, const YamlNode *node, double *out);

@@ -3,13 +3,13 @@
  * Input: nodes of yaml.c. Output: C values, or an error at the node's place.
  * Invariant: an output is written only when the getter returns true.
  */
+#include "base/amount.h"
 #include "base/near.h"
 #include "base/yaml.h"
 
 #include "base/text.h"
 #include "base/yaml_asked.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,26 +101,11 @@ bool yaml_bool(Diag *diag, const YamlNode *node, bool *out) {
     return true;
 }
 
-/* Decimal, or hexadecimal behind 0x; the whole text, 64 bits. */
-static bool parse_u64(const char *text, uint64_t *out) {
-    bool hex = text[0] == '0' && text[1] == 'x';
-    const char *digits = hex ? text + 2 : text;
-    const char *allowed = hex ? "0123456789abcdefABCDEF" : "0123456789";
-    if (!*digits || digits[strspn(digits, allowed)])
-        return false;
-    errno = 0;
-    unsigned long long value = strtoull(digits, NULL, hex ? 16 : 10);
-    if (errno || value > UINT64_MAX)
-        return false;
-    *out = value;
-    return true;
-}
-
 bool yaml_u64(Diag *diag, const YamlNode *node, uint64_t *out) {
     const char *text = scalar(diag, node);
     if (!text)
         return false;
-    return parse_u64(text, out)
+    return number_parse(text, out)
                ? true
                : wrong(diag, node, "a whole number from 0 to 2^64-1");
 }
@@ -130,7 +115,7 @@ bool yaml_u32(Diag *diag, const YamlNode *node, uint32_t *out) {
     uint64_t value;
     if (!text)
         return false;
-    if (!parse_u64(text, &value) || value > UINT32_MAX)
+    if (!number_parse(text, &value) || value > UINT32_MAX)
         return wrong(diag, node, "a whole number from 0 to 2^32-1");
     *out = (uint32_t)value;
     return true;
@@ -143,7 +128,7 @@ bool yaml_i64(Diag *diag, const YamlNode *node, int64_t *out) {
         return false;
     bool negative = *text == '-';
     uint64_t most = negative ? (uint64_t)INT64_MAX + 1 : INT64_MAX;
-    if (!parse_u64(text + negative, &value) || value > most)
+    if (!number_parse(text + negative, &value) || value > most)
         return wrong(diag, node, "a whole number from -2^63 to 2^63-1");
     *out = negative ? (int64_t)(0 - value) : (int64_t)value;
     return true;
@@ -174,63 +159,11 @@ bool yaml_f64(Diag *diag, const YamlNode *node, double *out) {
     return true;
 }
 
-static const char *skip_spaces(const char *text) {
-    return text + strspn(text, " ");
-}
-
-/* Digits, and perhaps a point with at most nine more: value = whole + part /
- * scale. */
-static const char *parse_decimal(const char *text, uint64_t *whole,
-                                 uint64_t *part, uint64_t *scale) {
-    *whole = *part = 0;
-    *scale = 1;
-    const char *at = text;
-    for (; *at >= '0' && *at <= '9'; at++) {
-        uint64_t digit = (uint64_t)(*at - '0');
-        if (*whole > (UINT64_MAX - digit) / 10)
-            return NULL;
-        *whole = *whole * 10 + digit;
-    }
-    if (at == text)
-        return NULL;
-    if (*at != '.')
-        return at;
-    for (at++; *at >= '0' && *at <= '9' && *scale < 1000000000; at++) {
-        *part = *part * 10 + (uint64_t)(*at - '0');
-        *scale *= 10;
-    }
-    return at[-1] == '.' ? NULL : at;
-}
-
-static bool parse_size(const char *text, uint64_t *out) {
-    static const struct {
-        const char *name;
-        uint64_t bytes;
-    } unit[] = {{"", 1},          {"B", 1},          {"KiB", 1 << 10},
-                {"MiB", 1 << 20}, {"GiB", 1 << 30},  {"KB", 1000},
-                {"MB", 1000000},  {"GB", 1000000000}};
-    uint64_t whole, part, scale;
-    const char *name = parse_decimal(text, &whole, &part, &scale);
-    if (!name)
-        return parse_u64(text, out);
-    name = skip_spaces(name);
-    for (size_t i = 0; i < sizeof unit / sizeof *unit; i++) {
-        if (strcmp(name, unit[i].name))
-            continue;
-        uint64_t more = part * unit[i].bytes;
-        if (more % scale || whole > (UINT64_MAX - more) / unit[i].bytes)
-            return false;
-        *out = whole * unit[i].bytes + more / scale;
-        return true;
-    }
-    return parse_u64(text, out);
-}
-
 bool yaml_size(Diag *diag, const YamlNode *node, uint64_t *out) {
     const char *text = scalar(diag, node);
     if (!text)
         return false;
-    return parse_size(text, out)
+    return bytes_parse(text, out)
                ? true
                : wrong(diag, node,
                        "a whole number of bytes (4096, 512KiB, 4.5MiB, 1GB)");
@@ -247,7 +180,7 @@ bool yaml_hertz(Diag *diag, const YamlNode *node, double *out) {
         return false;
     if (parse_number(text, &end, &value) && value > 0)
         for (size_t i = 0; i < sizeof unit / sizeof *unit; i++)
-            if (!strcmp(skip_spaces(end), unit[i].name)) {
+            if (!strcmp(end + strspn(end, " "), unit[i].name)) {
                 *out = value * unit[i].hertz;
                 return true;
             }

@@ -1,6 +1,7 @@
 /* cmd_pack.c - the allocator alone: a placement problem in, offsets out. */
 #include "driver/commands.h"
 
+#include "base/amount.h"
 #include "base/file.h"
 #include "driver/pack_svg.h"
 #include "pack/csv.h"
@@ -76,6 +77,9 @@ static uint32_t count_hints(const CsvProblem *csv) {
     return n;
 }
 
+/* By PackStatus: the words of the library, too. */
+static const char *const outcome_name[] = {"fits", "undecided", "infeasible"};
+
 static bool is_proved(const PackResult *result) {
     return result->proved || result->status == PACK_INFEASIBLE;
 }
@@ -107,6 +111,7 @@ static void add_row(cJSON *json, const CsvProblem *csv, const Row *row) {
     cJSON_AddNumberToObject(json, "bound", (double)r->bound);
     cJSON_AddBoolToObject(json, "proved", is_proved(r));
     cJSON_AddBoolToObject(json, "fits", fits);
+    cJSON_AddStringToObject(json, "outcome", outcome_name[r->status]);
     cJSON_AddNumberToObject(json, "ms", row->ms);
     cJSON_AddNumberToObject(json, "nodes", (double)r->nodes);
     if (fits)
@@ -148,9 +153,8 @@ static void print_row(Arena *arena, const Row *row) {
     bool fits = r->status == PACK_FITS;
     double over =
         r->bound ? 100.0 * ((double)height_of(r) / (double)r->bound - 1) : 0;
-    const char *word = r->status == PACK_INFEASIBLE ? "none exists"
-                       : !fits                      ? "none found"
-                       : r->proved                  ? "the least"
+    const char *word = !fits       ? outcome_name[r->status]
+                       : r->proved ? "the least"
                                    : arena_printf(arena, "+%.2f %%", over);
     say("%-20s %15s %15s  %-12s %12s  %.1f\n", row->planner,
         fits ? with_commas(arena, height_of(r)) : "-",
@@ -226,6 +230,24 @@ static void explain_conflict(Arena *arena, Diag *diag, const char *file,
     }
 }
 
+static void explain_undecided(Arena *arena, Diag *diag, const char *file,
+                              const Row *row) {
+    const PackResult *r = &row->result;
+    const char *advice =
+        r->nodes ? arena_printf(arena,
+                                "%s steps of search were taken: --budget N "
+                                "allows N",
+                                with_commas(arena, r->nodes))
+                 : arena_printf(arena,
+                                "%s does not search; --planner portfolio does",
+                                row->planner);
+    diag_error(diag, (Loc){file, 0, 0},
+               "undecided: no placement was found, and none was ruled out; "
+               "none is below %s bytes",
+               with_commas(arena, r->bound));
+    diag_note(diag, (Loc){file, 0, 0}, "%s", advice);
+}
+
 /* ---- the command ---- */
 
 static bool planner_known(Diag *diag, const char *name) {
@@ -262,23 +284,22 @@ static bool write_outputs(Arena *arena, Diag *diag, const Options *options,
 }
 
 /* 4096:align=64:partition=1024:cost=3 */
-static bool parse_pool(const char *text, Pool *pool) {
+static bool parse_pool(Arena *arena, const char *text, Pool *pool) {
     static const char *const key[] = {"align", "partition", "cost"};
     uint64_t *const value[] = {&pool->align, &pool->partition, &pool->cost};
-    char *end;
-    *pool = (Pool){.size = strtoull(text, &end, 10), .align = 1};
-    bool fine = *text >= '0' && *text <= '9' && pool->size <= INT64_MAX;
-    while (fine && *end == ':') {
-        const char *name = end + 1;
-        size_t len = strcspn(name, "=:"), k = 0;
-        while (k < 3 && (strlen(key[k]) != len || strncmp(name, key[k], len)))
+    size_t len = strcspn(text, ":");
+    *pool = (Pool){.align = 1};
+    bool fine = bytes_parse(arena_strndup(arena, text, len), &pool->size) &&
+                pool->size <= INT64_MAX;
+    for (const char *at = text + len; fine && *at; at += len) {
+        len = strcspn(++at, ":");
+        const char *part = arena_strndup(arena, at, len);
+        size_t name = strcspn(part, "="), k = 0;
+        while (k < 3 && (strlen(key[k]) != name || strncmp(part, key[k], name)))
             k++;
-        fine = k < 3 && name[len] == '=' && name[len + 1] >= '0' &&
-               name[len + 1] <= '9';
-        if (fine)
-            *value[k] = strtoull(name + len + 1, &end, 10);
+        fine = k < 3 && part[name] && bytes_parse(part + name + 1, value[k]);
     }
-    return fine && !*end && pool->align && pool->align <= INT64_MAX;
+    return fine && pool->align && pool->align <= INT64_MAX;
 }
 
 /* As --pool says; without it one, as large as --capacity says. NULL after
@@ -298,7 +319,7 @@ static const CsvPool *make_pools(Arena *arena, Diag *diag,
     fine &= !options->n_pools || !options->capacity;
     for (uint32_t p = 0; p < options->n_pools && fine; p++) {
         pool[p].name = options->pools[p].path;
-        fine = parse_pool(options->pools[p].value, &pool[p].pool);
+        fine = parse_pool(arena, options->pools[p].value, &pool[p].pool);
         if (!fine)
             diag_error(diag, (Loc){0},
                        "--pool takes NAME=BYTES[:align=N][:partition=N]"
@@ -345,5 +366,7 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
         report_text(arena, &csv, row, n, best);
     if (conflict.infeasible && !options->json)
         explain_conflict(arena, diag, options->file, &csv, &conflict);
+    if (best->result.status == PACK_FAILS)
+        explain_undecided(arena, diag, options->file, best);
     return best->result.status == PACK_FITS ? EXIT_FINE : EXIT_NO_FIT;
 }

@@ -1,10 +1,10 @@
 /* options.c - parsing and help from one table; see options.h. */
 #include "driver/options.h"
 
+#include "base/amount.h"
 #include "base/near.h"
 #include "base/vec.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,6 +15,7 @@ typedef enum OptionKind {
     OPTION_FLAG,
     OPTION_NUMBER,
     OPTION_COUNT, /* a number of at least 1 */
+    OPTION_BYTES,
     OPTION_WORD,  /* one of those that `argument` lists with | between */
     OPTION_REAL,
     OPTION_TARGET,
@@ -86,7 +87,7 @@ static const Option options[] = {
      "print all plans that were found and that no other beats"},
     {0, true, "budget", "N", OPTION_NUMBER, AT(budget),
      "looks at layers before a search of orders gives up; pack: steps"},
-    {0, false, "capacity", "BYTES", OPTION_NUMBER, AT(capacity),
+    {0, false, "capacity", "BYTES", OPTION_BYTES, AT(capacity),
      "of the memory: what fits into it is good enough"},
     {0, false, "pool", "NAME=BYTES", OPTION_POOL, 0,
      "a memory, in the order of preference; :align=N, :partition=N (bytes of "
@@ -318,16 +319,6 @@ static bool complain(Diag *diag, const Command *command, const char *what,
     return false;
 }
 
-static bool parse_number(const char *text, uint64_t *out) {
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 0);
-    if (*text < '0' || *text > '9' || *end || errno)
-        return false;
-    *out = value;
-    return true;
-}
-
 static bool is_word_of(const char *words, const char *text) {
     size_t len = strlen(text);
     for (const char *at = words; len && (at = strstr(at, text)); at += len)
@@ -396,10 +387,12 @@ static bool store(Arena *arena, const Option *option, const char *text,
         *(bool *)at = true;
         return true;
     case OPTION_NUMBER:
-        return parse_number(text, (uint64_t *)(void *)at);
+        return number_parse(text, (uint64_t *)(void *)at);
     case OPTION_COUNT:
-        return parse_number(text, (uint64_t *)(void *)at) &&
+        return number_parse(text, (uint64_t *)(void *)at) &&
                *(uint64_t *)(void *)at > 0;
+    case OPTION_BYTES:
+        return bytes_parse(text, (uint64_t *)(void *)at);
     case OPTION_WORD:
         memcpy(at, &text, sizeof text);
         return is_word_of(option->argument, text);

@@ -1,5 +1,4 @@
-/* csv.c - see csv.h. Fields are plain: no quotes, no escapes.
- * Ids with spaces cannot be named in relations.
+/* csv.c - see csv.h. Ids with spaces cannot be named in relations.
  *
  * Times may be any 63-bit numbers; the planners get their ranks, which keep
  * which lives overlap.
@@ -7,6 +6,7 @@
 #include "pack/csv.h"
 
 #include "base/file.h"
+#include "base/near.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -79,7 +79,7 @@ typedef struct Window {
 typedef struct Reader {
     Arena *arena;
     Diag *diag;
-    const char *path, *at, *end;
+    const char *path, *at, *end, *start; /* of the line */
     uint32_t line;
     uint32_t n_fields;
     Field field[MAX_FIELDS];
@@ -99,33 +99,89 @@ static Loc here(const Reader *r, uint32_t col) {
 
 /* ---- lines and fields ---- */
 
-static void add_field(Reader *r, const char *text, size_t len, uint32_t col) {
+static void add_field(Reader *r, const char *text, uint32_t col) {
+    if (r->n_fields < MAX_FIELDS)
+        r->field[r->n_fields] = (Field){text, col};
+    r->n_fields++;
+}
+
+static uint32_t col_of(const Reader *r) {
+    return (uint32_t)(r->at - r->start) + 1;
+}
+
+static bool is_at(const Reader *r, size_t ahead, char c) {
+    return ahead < (size_t)(r->end - r->at) && r->at[ahead] == c;
+}
+
+static bool ends_field(const Reader *r) {
+    return r->at == r->end || *r->at == ',' || *r->at == '\n';
+}
+
+/* Up to the next comma or the end of the line, without spaces around. */
+static void read_plain(Reader *r) {
+    const char *text = r->at;
+    uint32_t col = col_of(r);
+    while (!ends_field(r))
+        r->at++;
+    size_t len = (size_t)(r->at - text);
     while (len && (text[len - 1] == ' ' || text[len - 1] == '\r'))
         len--;
-    while (len && *text == ' ')
-        text++, len--, col++;
-    if (r->n_fields < MAX_FIELDS)
-        r->field[r->n_fields] =
-            (Field){arena_strndup(r->arena, text, len), col};
-    r->n_fields++;
+    add_field(r, arena_strndup(r->arena, text, len), col);
+}
+
+/* Behind a quote, up to the one that is not doubled (RFC 4180); lines may end
+ * within. */
+static void read_quoted(Reader *r) {
+    uint32_t line = r->line, col = col_of(r);
+    size_t len = 0;
+    const char *text = ++r->at;
+    while (r->at < r->end && (*r->at != '"' || is_at(r, 1, '"')))
+        r->at += 1 + (*r->at == '"');
+    char *out = arena_strndup(r->arena, text, (size_t)(r->at - text));
+    for (const char *c = text; c < r->at; c += 1 + (*c == '"'))
+        out[len++] = *c;
+    out[len] = '\0';
+    add_field(r, out, col);
+    if (r->at == r->end) {
+        diag_error(r->diag, (Loc){r->path, line, col}, "a quote is not closed");
+        return;
+    }
+    for (const char *c = text; c < r->at; c++)
+        if (*c == '\n') {
+            r->line++;
+            r->start = c + 1;
+        }
+    r->at++;
+    while (is_at(r, 0, ' ') || is_at(r, 0, '\r'))
+        r->at++;
+    if (!ends_field(r))
+        diag_error(r->diag, here(r, col_of(r)),
+                   "behind a quoted field comes a comma or the end of the "
+                   "line");
+    while (!ends_field(r))
+        r->at++;
+}
+
+static void read_line(Reader *r) {
+    r->line++;
+    r->n_fields = 0;
+    r->start = r->at;
+    for (;;) {
+        while (is_at(r, 0, ' '))
+            r->at++;
+        if (is_at(r, 0, '"'))
+            read_quoted(r);
+        else
+            read_plain(r);
+        if (r->at == r->end || *r->at++ == '\n')
+            return;
+    }
 }
 
 /* False at the end of the file. Blank lines are passed over. */
 static bool next_line(Reader *r) {
     while (r->at < r->end) {
-        const char *line = r->at;
-        const char *stop = memchr(line, '\n', (size_t)(r->end - line));
-        stop = stop ? stop : r->end;
-        r->at = stop < r->end ? stop + 1 : stop;
-        r->line++;
-        r->n_fields = 0;
-        const char *field = line;
-        for (const char *c = line; c <= stop; c++)
-            if (c == stop || *c == ',') {
-                add_field(r, field, (size_t)(c - field),
-                          (uint32_t)(field - line) + 1);
-                field = c + 1;
-            }
+        read_line(r);
         if (r->n_fields > 1 || *r->field[0].text)
             return true;
     }
@@ -155,6 +211,16 @@ static int find_column(Reader *r, const char *text) {
     return pool < 0 ? -1 : COL_SIZES + pool;
 }
 
+/* A column of somebody else's. */
+static void pass_over(Reader *r, const Field *heading) {
+    Near near = near_to(heading->text);
+    for (int i = 0; i < N_NAMES; i++)
+        near_look(&near, name[i].name);
+    diag_note(r->diag, here(r, heading->col), "column '%s' is not read%s%s%s",
+              heading->text, near.best ? "; did you mean `" : "",
+              near.best ? near.best : "", near.best ? "`?" : "");
+}
+
 static bool read_heading(Reader *r) {
     bool fine = true;
     for (int c = 0; c < N_COLUMNS; c++)
@@ -162,9 +228,13 @@ static bool read_heading(Reader *r) {
     r->n_headings = r->n_fields < MAX_FIELDS ? r->n_fields : MAX_FIELDS;
     for (uint32_t i = 0; i < r->n_headings; i++) {
         int known = find_column(r, r->field[i].text);
-        if (known < 0 || r->where[known] >= 0) {
-            diag_error(r->diag, here(r, r->field[i].col), "%s column '%s'",
-                       known < 0 ? "unknown" : "a second", r->field[i].text);
+        if (known < 0) {
+            pass_over(r, &r->field[i]);
+            continue;
+        }
+        if (r->where[known] >= 0) {
+            diag_error(r->diag, here(r, r->field[i].col),
+                       "a second column '%s'", r->field[i].text);
             fine = false;
             continue;
         }
@@ -557,6 +627,21 @@ static void add_number(Text *text, bool wanted, uint64_t value) {
         text_addf(text, "%" PRIu64, value);
 }
 
+/* In quotes where it could not be read without them. */
+static void add_field_text(Text *text, const char *field) {
+    size_t len = strlen(field);
+    bool plain = !field[strcspn(field, ",\"\r\n")] && *field != ' ' &&
+                 (!len || field[len - 1] != ' ');
+    if (plain) {
+        text_add(text, field);
+        return;
+    }
+    text_add(text, "\"");
+    for (const char *at = field; *at; at++)
+        text_addf(text, "%s%c", *at == '"' ? "\"" : "", *at);
+    text_add(text, "\"");
+}
+
 static void print_heading(const CsvProblem *csv, Text *text) {
     text_addf(text, "id,lower,%s,size%s%s%s", csv->inclusive ? "end" : "upper",
               csv->has[COL_ALIGNMENT] ? ",alignment" : "",
@@ -576,7 +661,8 @@ const char *problem_csv_print(Arena *arena, const CsvProblem *csv,
     print_heading(csv, &text);
     for (uint32_t i = 0; i < csv->n_rows; i++) {
         const CsvBuffer *b = &csv->buffer[i];
-        text_addf(&text, "%s,%" PRId64 ",%" PRId64 ",%" PRIu64, b->id, b->lower,
+        add_field_text(&text, b->id);
+        text_addf(&text, ",%" PRId64 ",%" PRId64 ",%" PRIu64, b->lower,
                   b->upper - csv->inclusive, b->size);
         add_number(&text, csv->has[COL_ALIGNMENT], b->alignment);
         add_number(&text, csv->has[COL_HINT], b->hint);
@@ -584,8 +670,10 @@ const char *problem_csv_print(Arena *arena, const CsvProblem *csv,
             text_addf(&text, ",%s", b->text[0]);
         for (uint32_t p = 0; p < csv->problem.n_pools; p++)
             add_number(&text, csv->has[COL_SIZES + p], b->sizes[p]);
-        if (csv->has[COL_RELATIONS])
-            text_addf(&text, ",%s", b->text[1]);
+        if (csv->has[COL_RELATIONS]) {
+            text_add(&text, ",");
+            add_field_text(&text, b->text[1]);
+        }
         if (csv->problem.n_pools > 1)
             text_addf(&text, ",%s",
                       result->pool[i] < 0 ? ""

@@ -200,6 +200,7 @@ static void test_other_numbers(void **state) {
                                    {"4KiB", true, 4096},
                                    {"4.5MiB", true, 4718592},
                                    {"4.5 MiB", true, 4718592},
+                                   {"4.5M", true, 4718592},
                                    {"0x100", true, 256},
                                    {"1KB", true, 1000},
                                    {"2GB", true, 2e9},

@@ -31,6 +31,27 @@ id,lower,upper,size,alignment,gaps
 7,10,25,32,1,23-24
 8,0,7,19,1,2-3
 --- file none.csv
+--- file quoted.csv
+"id",lower,upper, "size","relations"
+"a, ""first""",0,3,4,
+b,3,9,4,"share:c,d"
+"c,d",4,9,4,
+--- file open.csv
+id,lower,upper,size
+a,0,3,4
+"b,0,3,4
+c,0,3,4
+--- file behind.csv
+id,lower,upper,size
+a,0,"3" 3,4
+--- file steps.csv
+id,lower,upper,size
+a,0,2,4
+b,1,4,2
+c,3,6,4
+d,5,8,3
+e,0,8,1
+f,2,6,3
 --- run amphora pack five.csv --planner exact
 --- exit 0
 --- stdout
@@ -41,7 +62,7 @@ exact                             12              12  the least               0 
 --- exit 3
 --- stdout
 planner                       height           bound                      nodes  ms
-portfolio                          -              12  none exists             0  <ms>
+portfolio                          -              12  infeasible              0  <ms>
 --- stderr
 five.csv: error: no placement within 11 bytes exists: these 3 buffers need at least 12, and none of them can be left out
 five.csv: note: b1: 4 bytes, alive 0 to 3
@@ -50,13 +71,13 @@ five.csv: note: b5: 4 bytes, alive 0 to 21
 --- run amphora pack five.csv --json
 --- exit 0
 --- stdout
-{"buffers":5,"planner":"portfolio","height":12,"bound":12,"proved":true,"fits":true,"ms":<ms>,"nodes":0}
+{"buffers":5,"planner":"portfolio","height":12,"bound":12,"proved":true,"fits":true,"outcome":"fits","ms":<ms>,"nodes":0}
 --- stderr
 --- run amphora pack more.csv -o out.csv
 --- exit 0
 --- stdout
 planner                       height           bound                      nodes  ms
-portfolio                         13              13  the least               1  0.1
+portfolio                         13              13  the least               2  <ms>
 --- stderr
 --- run cat out.csv
 --- exit 0
@@ -75,7 +96,7 @@ c,1000000000000,1000000000009,2,2,,1000000000002-1000000000004,6
 --- exit 1
 --- stdout
 --- stderr
-bad.csv:1:21: error: unknown column 'colour'
+bad.csv:1:21: note: column 'colour' is not read
     id,lower,upper,size,colour,size
                         ^
 bad.csv:1:28: error: a second column 'size'
@@ -207,7 +228,7 @@ fix,0,6,2,2,,far,20
 --- exit 3
 --- stdout
 planner                       height           bound                      nodes  ms
-portfolio                          -              34  none exists             1  <ms>
+portfolio                          -              34  infeasible              1  <ms>
 --- stderr
 net.csv: error: no placement within 39 bytes exists: these 2 buffers cannot be placed, and none of them can be left out
 net.csv: note: big: 20 bytes, alive 0 to 6
@@ -283,7 +304,7 @@ c,0,3,5,,8,
 --- exit 3
 --- stdout
 planner                       height           bound                      nodes  ms
-portfolio                          -              15  none exists             0  <ms>
+portfolio                          -              15  infeasible              0  <ms>
 --- stderr
 pins.csv: error: no placement within 2,305,843,009,213,693,951 bytes exists: these 2 buffers cannot be placed, and none of them can be left out
 pins.csv: note: a: 5 bytes, alive 0 to 2, pinned at 0
@@ -295,7 +316,52 @@ a,0,2,5,3,2
 --- exit 3
 --- stdout
 planner                       height           bound                      nodes  ms
-portfolio                          -               5  none exists             0  <ms>
+portfolio                          -               5  infeasible              0  <ms>
 --- stderr
 odd.csv: error: no placement within 100 bytes exists: one buffer cannot be placed
 odd.csv: note: a: 5 bytes, alive 0 to 2, at a multiple of 2, pinned at 3
+--- run amphora pack quoted.csv --capacity 1K -o out.csv
+--- exit 0
+--- stdout
+planner                       height           bound                      nodes  ms
+portfolio                          4               4  the least               0  <ms>
+--- stderr
+--- run cat out.csv
+--- exit 0
+--- stdout
+id,lower,upper,size,relations,offset
+"a, ""first""",0,3,4,,0
+b,3,9,4,"share:c,d",0
+"c,d",4,9,4,,0
+--- stderr
+--- run cat quoted.csv | amphora pack /dev/stdin --pool near=0.5K:align=4
+--- exit 0
+--- stdout
+planner                       height           bound                      nodes  ms
+portfolio                          4               4  the least               0  <ms>
+--- stderr
+--- run amphora pack open.csv
+--- exit 1
+--- stdout
+--- stderr
+open.csv:3:1: error: a quote is not closed
+    "b,0,3,4
+    ^
+open.csv:3:1: error: 1 fields under 4 columns
+    "b,0,3,4
+    ^
+--- run amphora pack behind.csv
+--- exit 1
+--- stdout
+--- stderr
+behind.csv:2:9: error: behind a quoted field comes a comma or the end of the line
+    a,0,"3" 3,4
+            ^
+--- run amphora pack steps.csv --planner first_fit --capacity 11
+--- exit 3
+--- stdout
+planner                       height           bound                      nodes  ms
+first_fit                          -              11  undecided               0  <ms>
+--- stderr
+steps.csv: error: undecided: no placement was found, and none was ruled out; none is below 11 bytes
+steps.csv: note: first_fit does not search; --planner portfolio does
