@@ -9,7 +9,7 @@ layer { name: "p" type: "Softmax" bottom: "b" top: "p" }
 --- exit 0
 --- stdout
 net on xdnn-v2-28: 10 instructions, 2 of them layers of the host
-host    p (softmax): engines know no such operation: softmax
+host    p (softmax): no engine of xdnn-v2-28 runs softmax
 images  2, one behind the other; names of the second end in @2, and so on
 AM      10,240 of 4,194,304 bytes, packed 8,192, live peak 8,192 (planner greedy_by_size, proved)
 DDR     0 bytes for volumes: everything stays in AM
@@ -17,7 +17,7 @@ DDR     0 bytes for volumes: everything stays in AM
 all     11,640 cycles with the host's (0.023 ms): engines have 9.6 % of the time
 host    0.021 ms for 2 layers, 4,096 bytes; engines wait for it 1 time
 share   engines compute 100.0 % of 45,056 products
-        softmax on an engine, not the host: 2 layers, 0.021 ms, 0.0 % of products (engines know no such operation: softmax)
+        softmax on an engine, not the host: 2 layers, 0.021 ms, 0.0 % of products (no engine of xdnn-v2-28 runs softmax)
 weights 2 layers had none: seeded ones
 wrote   ./net.cmd
 wrote   ./net.json
@@ -52,7 +52,7 @@ bound   3,072 bytes over DDR: no plan in this order moves less
 all     11,640 cycles with the host's (0.023 ms): engines have 9.6 % of the time
 host    0.021 ms for 2 layers, 4,096 bytes; engines wait for it 1 time
 share   engines compute 100.0 % of 45,056 products
-        softmax on an engine, not the host: 2 layers, 0.021 ms, 0.0 % of products (engines know no such operation: softmax)
+        softmax on an engine, not the host: 2 layers, 0.021 ms, 0.0 % of products (no engine of xdnn-v2-28 runs softmax)
 native  code for 2 layers
 weights 2 layers had none: seeded ones
 ...

@@ -75,7 +75,7 @@ static void concats_follow_their_last_member(void **state) {
         "4 array late\n"
         "5 array later\n"
         "6 concat outer\n"
-        "7 host prob (engines know no such operation: softmax)\n");
+        "7 host prob (no engine of toy runs softmax)\n");
     assert_int_equal(s->step_of[0], NONE);
     assert_int_equal(s->step_of[4], 2);
     assert_ptr_equal(s->graph, g);
