@@ -116,10 +116,15 @@ def amphora(*arguments):
 
 
 def graph_of(path, *options):
-    code, graph = amphora("show", path, "--emit", "json", *options)
-    if code or "nodes" not in graph:
-        raise Refused(json.dumps(graph))
-    return graph
+    with scratch() as folder:
+        file = folder + "/net.json"
+        done = subprocess.run(
+            [AMPHORA, "show", path, "--emit", "json", "-o", file, *options],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if not os.path.exists(file):
+            raise Refused(done.stdout.decode(errors="replace"))
+        with open(file) as written:
+            return json.load(written)
 
 
 def outline(path, *options):

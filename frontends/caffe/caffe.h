@@ -168,6 +168,11 @@ bool caffe_pair(Caffe *c, const CaffeLayer *layer, const ProtoMessage *param,
 /* A constant of one value. */
 ConstId caffe_fill(Caffe *c, NodeId node, ConstRole role, double value);
 
+/* ---- ops_detect.c ---- */
+
+/* What --shape says of a blob; `out` NULL: only whether it does. */
+bool caffe_told_shape(const Caffe *c, const char *top, Shape *out);
+
 /* ---- ops.c ---- */
 
 /* A type by its name, or as a `layers` field gives it: word or number; NULL if

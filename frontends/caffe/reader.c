@@ -38,6 +38,7 @@ static const char *const ignored_fields[] = {
     "param",
     "phase",
     "propagate_down",
+    "scale_filler",
     "stable_prod_grad",
     "state",
     "transform_param",
@@ -51,7 +52,16 @@ static const char *const ignored_fields[] = {
 
 static void read_type(Caffe *c, CaffeLayer *layer) {
     const ProtoField *field = proto_last(layer->message, "type");
+    const char *top = "";
     layer->type = field ? caffe_find_type(field) : NULL;
+    bool unknown = !layer->type || layer->type->build == caffe_refuse;
+    proto_str(c->diag, layer->message, "top", &top);
+    if (field && unknown && field->text && caffe_told_shape(c, top, NULL)) {
+        CaffeType *called = ARENA_NEW(c->arena, CaffeType);
+        *called = (CaffeType){field->text, NULL, 0, CAFFE_BUILD,
+                              1,           99,   1, caffe_call};
+        layer->type = called;
+    }
     if (!field)
         caffe_error(c, layer, "has no type");
     else if (!layer->type || layer->type->build == caffe_refuse)

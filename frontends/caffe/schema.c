@@ -56,6 +56,21 @@ SCHEMA(reshape, SUB(1, "shape", shape), INT(2, "axis"), INT(3, "num_axes"));
 SCHEMA(slice, INT(1, "slice_dim"), INT(2, "slice_point"), INT(3, "axis"));
 SCHEMA(softmax, INT(1, "engine"), INT(2, "axis"));
 
+/* Those of the fork that single-shot detectors came with. */
+SCHEMA(permute, INT(1, "order"));
+SCHEMA(prior_box, FLOAT(1, "min_size"), FLOAT(2, "max_size"),
+       FLOAT(3, "aspect_ratio"), BOOL(4, "flip"), BOOL(5, "clip"),
+       FLOAT(6, "variance"), INT(7, "img_size"), INT(8, "img_h"),
+       INT(9, "img_w"), FLOAT(10, "step"), FLOAT(11, "step_h"),
+       FLOAT(12, "step_w"), FLOAT(13, "offset"));
+SCHEMA(detection, INT(1, "num_classes"), BOOL(2, "share_location"),
+       INT(3, "background_label_id"), RAW(4, "nms_param"),
+       RAW(5, "save_output_param"), INT(6, "code_type"), INT(7, "keep_top_k"),
+       BOOL(8, "variance_encoded_in_target"),
+       FLOAT(9, "confidence_threshold"));
+SCHEMA(norm, BOOL(1, "across_spatial"), RAW(2, "scale_filler"),
+       BOOL(3, "channel_shared"), FLOAT(4, "eps"));
+
 SCHEMA(layer, TEXT(1, "name"), TEXT(2, "type"), TEXT(3, "bottom"),
        TEXT(4, "top"), FLOAT(5, "loss_weight"), RAW(6, "param"),
        RAW(7, "blobs"), SUB(8, "include", rule), SUB(9, "exclude", rule),
@@ -76,7 +91,11 @@ SCHEMA(layer, TEXT(1, "name"), TEXT(2, "type"), TEXT(3, "bottom"),
        SUB(135, "flatten_param", flatten),
        SUB(139, "batch_norm_param", batch_norm), SUB(141, "bias_param", bias),
        SUB(142, "scale_param", scale), SUB(143, "input_param", input),
-       SUB(144, "crop_param", crop), SUB(148, "clip_param", clip));
+       SUB(144, "crop_param", crop), SUB(148, "clip_param", clip),
+       SUB(202, "permute_param", permute),
+       SUB(203, "prior_box_param", prior_box),
+       SUB(204, "detection_output_param", detection),
+       SUB(206, "norm_param", norm));
 
 SCHEMA(v1_layer, RAW(1, "layer"), TEXT(2, "bottom"), TEXT(3, "top"),
        TEXT(4, "name"), INT(5, "type"), RAW(6, "blobs"), FLOAT(7, "blobs_lr"),

@@ -535,12 +535,12 @@ static void test_parts(void **state) {
 
 static void test_unknown_layers(void **state) {
     (void)state;
-    refuse(with_x(L("a", "ELU", "") "layer { name: 'b' type: 'Permute' bottom: "
+    refuse(with_x(L("a", "ELU", "") "layer { name: 'b' type: 'Warp' bottom: "
                                     "'a' top: 'b' }\n"
                                     "layer { name: 'c' bottom: 'b' top: 'c' "
                                     "}\n" L("d", "ReLU", "")),
            "2:25: error: layer \"a\": type \"ELU\" is not supported\n"
-           "3:25: error: layer \"b\": type \"Permute\" is not supported\n"
+           "3:25: error: layer \"b\": type \"Warp\" is not supported\n"
            "4:1: error: layer \"c\": has no type\n");
 }
 
