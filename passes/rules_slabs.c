@@ -102,7 +102,8 @@ static void become_concat(Match *m, uint32_t i, uint32_t n,
                           const TensorId *slab) {
     Node *node = match_node(m, i);
     node->op = OP_CONCAT;
-    node->attr = (Attrs){.axis = {.axis = 1}};
+    node->attr = (Attrs){0};
+    node->attr.axis.axis = 1;
     node->act = (Act){0};
     node->n_in = n;
     node->in = ARENA_COPY(m->g->arena, TensorId, slab, n);
