@@ -137,7 +137,7 @@ static inline TensorId net_fc(Net *net, const char *name, TensorId in,
 
 static inline TensorId net_concat(Net *net, const char *name, uint32_t n,
                                   const TensorId *in) {
-    Attrs attr = {.axis = {1}};
+    Attrs attr = {.axis = {.axis = 1}};
     return net_add(net, OP_CONCAT, name, n, in, &attr);
 }
 

@@ -543,7 +543,7 @@ static void the_host_keeps_what_is_all_its_own(void **state) {
     machine_make(&m);
     Net net = net_new();
     TensorId in = net_input(&net, 16, 6, 6), part[2];
-    Attrs lrn = {.lrn = {false, 3, 1, 1, 1}}, rows = {.axis = {2}};
+    Attrs lrn = {.lrn = {false, 3, 1, 1, 1}}, rows = {.axis = {.axis = 2}};
     part[0] = net_add(&net, OP_LRN, "a", 1, &in, &lrn);
     part[1] = net_add(&net, OP_LRN, "b", 1, &in, &lrn);
     net_output(&net, net_concat(&net, "cat", 2, part));

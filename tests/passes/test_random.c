@@ -250,7 +250,7 @@ static void add_rare(Maker *m) {
         keep(m, net_add(m->net, OP_LRN, "lrn", 1, &in, &attr));
         return;
     case 1:
-        attr = (Attrs){.axis = {1}};
+        attr = (Attrs){.axis = {.axis = 1}};
         keep(m, net_add(m->net, OP_SOFTMAX, "softmax", 1, &in, &attr));
         return;
     case 2:
