@@ -335,6 +335,40 @@ static void fill_gather(const Emitter *e, HwFields *f, const Action *action,
     set(f, HW_F_PINGPONG, 1);
 }
 
+/* What they take is in the image, or is said by the sizes. */
+#define fill_offset fill_gather
+#define fill_pixels fill_gather
+#define fill_reduce fill_gather
+#define fill_reshape fill_gather
+
+static void fill_transpose(const Emitter *e, HwFields *f, const Action *action,
+                           const Node *node) {
+    const Shape *perm = &node->attr.perm;
+    int64_t order = 0;
+    (void)e;
+    (void)action;
+    for (uint32_t i = 1; i < 4; i++)
+        order = order * 10 + (i < perm->rank ? perm->dim[i] - 1 : i - 1);
+    set(f, HW_F_ORDER, order);
+    set(f, HW_F_PINGPONG, 1);
+}
+
+static void fill_mix(const Emitter *e, HwFields *f, const Action *action,
+                     const Node *node) {
+    Volume in = plan_volume(e->graph, node->in[0]);
+    Volume by = plan_volume(e->graph, node->in[1]);
+    set(f, HW_F_GROUPS, node->attr.mix.groups);
+    set(f, HW_F_PATCH_H, in.h / node->attr.mix.windows[0]);
+    set(f, HW_F_PATCH_W, in.w / node->attr.mix.windows[1]);
+    set(f, HW_F_SHIFT_H, node->attr.mix.shift[0]);
+    set(f, HW_F_SHIFT_W, node->attr.mix.shift[1]);
+    set(f, HW_F_ADD, 0);
+    set(f, HW_F_SCALE, 0);
+    set_operand(e, f, HW_IN2, action->in[1], 0, by.h);
+    set(f, HW_F_PARALLEL_READ, waits_parallel(e->plan, action));
+    set(f, HW_F_PINGPONG, 1);
+}
+
 static void fill_softmax(const Emitter *e, HwFields *f, const Action *action,
                          const Node *node) {
     uint32_t groups = node->attr.axis.groups;
@@ -379,12 +413,9 @@ typedef void Fill(const Emitter *e, HwFields *f, const Action *action,
 #define fill_slice NULL
 #define fill_lrn NULL
 #define fill_pad NULL
-#define fill_reshape NULL
 #define fill_constant NULL
 #define fill_call NULL
 #define fill_matmul NULL
-#define fill_transpose NULL
-#define fill_reduce NULL
 #define fill_routine NULL
 #define fill_identity NULL
 

@@ -161,6 +161,9 @@ static void add_layers_data(Builder *b) {
 #define TYPE_GATHER "Gather"
 #define TYPE_NORM "Norm"
 #define TYPE_ROUTINE "Routine"
+#define TYPE_MIX "MatMul"
+#define TYPE_OFFSET "Bias"
+#define TYPE_PIXELS "Gather"
 
 static const char *const layer_type[OP_COUNT] = {
 #define OP(NAME, name, min, max, doc) [OP_##NAME] = TYPE_##NAME,
@@ -201,6 +204,8 @@ static uint64_t layer_ops(const Builder *b, const Node *node) {
                             : (uint64_t)pool->kernel[0] * pool->kernel[1];
         return area * shape_count(out);
     }
+    case OP_MIX:
+        return 2 * graph_products(b->graph, node);
     case OP_CONCAT:
         return 0;
     default:

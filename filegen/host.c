@@ -530,8 +530,10 @@ static RunHost *const rows[OP_COUNT] = {
     [OP_RESHAPE] = run_function,  [OP_CONSTANT] = run_constant,
     [OP_MATMUL] = run_nothing,    [OP_TRANSPOSE] = run_transpose,
     [OP_REDUCE] = run_reduce,     [OP_GATHER] = run_nothing,
-    [OP_NORM] = run_nothing,      [OP_IDENTITY] = run_function,
-    [OP_CALL] = run_nothing,      [OP_ROUTINE] = run_nothing,
+    [OP_MIX] = run_nothing,       [OP_OFFSET] = run_nothing,
+    [OP_PIXELS] = run_nothing,    [OP_NORM] = run_nothing,
+    [OP_IDENTITY] = run_function, [OP_CALL] = run_nothing,
+    [OP_ROUTINE] = run_nothing,
 };
 
 void lower_host(Lower *l, NodeId id) {

@@ -88,5 +88,9 @@ void eval_reduce(const Eval *e);
 void eval_gather(const Eval *e);
 void eval_norm(const Eval *e);
 void eval_routine(const Eval *e);
+/* eval_tokens.c */
+void eval_mix(const Eval *e);
+void eval_offset(const Eval *e);
+void eval_pixels(const Eval *e);
 
 #endif

@@ -169,6 +169,8 @@ bool node_goes_by_pixel(const Node *node) {
         return true;
     case OP_SOFTMAX:
         return node->attr.axis.axis == 1;
+    case OP_REDUCE:
+        return node->attr.reduce.axes == 1u << 1;
     case OP_NORM:
         return node->attr.norm.axis == 1 && node->attr.norm.axes == 1;
     default:

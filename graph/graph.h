@@ -159,6 +159,13 @@ typedef struct Attrs {
         struct {
             uint32_t axis, begin, end; /* SLICE: [begin, end) */
         } slice;
+        struct {
+            uint32_t over_pixels; /* MIX: 1: sums over the window's pixels */
+            uint32_t groups;      /* of channels: heads */
+            uint32_t windows[2];  /* so many, down and across */
+            uint32_t shift[2];    /* the first begins here, and they wrap */
+        } mix;
+        uint32_t plane[2]; /* PIXELS: rows, columns of the result */
         LrnAttr lrn;
         struct {
             uint32_t factor[2]; /* UPSAMPLE */
@@ -176,7 +183,8 @@ typedef struct Attrs {
             RoutineKind kind;
             double number[ROUTINE_NUMBERS];
         } routine;     /* ROUTINE */
-        Shape reshape; /* RESHAPE, CONSTANT: the output's shape */
+        Shape reshape; /* RESHAPE, CONSTANT: the output's shape; OFFSET: what
+                        * repeats */
         Shape perm;    /* TRANSPOSE: output's axis i is input's dim[i] */
     };
 } Attrs;
@@ -185,7 +193,8 @@ typedef struct Attrs {
  * (already divided by Caffe's scale factor). SCALE: scale, bias. PRELU
  * (fused or alone): slope. CONSTANT: value. CALL: value, which
  * it is taken to compute. GATHER: index, value (a factor
- * for each index), both [n, taps]. Shapes: conv weight [out_c, in_c / groups,
+ * for each index), both [n, taps]. OFFSET: value. PIXELS: index, of a pixel, or
+ * their number for a zero. Shapes: conv weight [out_c, in_c / groups,
  * kh, kw]; deconv weight [in_c, out_c / groups, kh, kw]; fc [out, in]; others
  * [c]. */
 typedef enum ConstRole {

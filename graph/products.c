@@ -56,6 +56,11 @@ uint64_t graph_products(const Graph *g, const Node *node) {
         uint32_t inner = in->rank ? in->dim[in->rank - 1] : 1;
         return shape_count(&graph_tensor(g, node->out[0])->shape) * inner;
     }
+    if (node->op == OP_MIX) {
+        const Shape *in = &graph_tensor(g, node->in[0])->shape;
+        return shape_count(&graph_tensor(g, node->out[0])->shape) *
+               (in->dim[1] / node->attr.mix.groups);
+    }
     ConstId weight = node->constant[CONST_WEIGHT];
     if (weight.i == NONE)
         return 0;

@@ -427,6 +427,8 @@ static bool has_constant(const Node *node, ConstRole role) {
         [OP_SCALE] = 1u << CONST_SCALE | 1u << CONST_BIAS,
         [OP_CONSTANT] = 1u << CONST_VALUE,
         [OP_CALL] = 1u << CONST_VALUE,
+        [OP_OFFSET] = 1u << CONST_VALUE,
+        [OP_PIXELS] = 1u << CONST_INDEX,
         [OP_GATHER] = 1u << CONST_VALUE | 1u << CONST_INDEX,
     };
     if (role == CONST_SLOPE)
@@ -438,7 +440,8 @@ bool shape_of_const(const Graph *g, const Node *node, ConstRole role,
                     Shape *out) {
     if (!has_constant(node, role))
         return false;
-    if (node->op == OP_CONSTANT) {
+    if (node->op == OP_CONSTANT ||
+        (node->op == OP_OFFSET && role == CONST_VALUE)) {
         *out = node->attr.reshape;
         return true;
     }
@@ -449,6 +452,10 @@ bool shape_of_const(const Graph *g, const Node *node, ConstRole role,
     const Shape *in = &graph_tensor(g, node->in[0])->shape;
     if (node->op == OP_GATHER && role != CONST_SLOPE) {
         *out = (Shape){2, {node->attr.gather.n, node->attr.gather.taps}};
+        return true;
+    }
+    if (role == CONST_INDEX) {
+        *out = (Shape){1, {node->attr.plane[0] * node->attr.plane[1]}};
         return true;
     }
     if (role == CONST_WEIGHT)

@@ -29,6 +29,10 @@ bool infer_reduce(const Infer *x);
 bool infer_gather(const Infer *x);
 bool infer_norm(const Infer *x);
 bool infer_routine(const Infer *x);
+/* shape_tokens.c: operators on pixels as tokens. */
+bool infer_mix(const Infer *x);
+bool infer_offset(const Infer *x);
+bool infer_pixels(const Infer *x);
 
 /* The shape of the node's outputs, all its attributes, inputs and constants
  * checked. False after an error in `diag`. */

@@ -31,7 +31,8 @@ typedef enum HwTrait {
     HW_GROUPED = 16,   /* channels may be in groups */
     HW_MOVE = 32,      /* it moves rows and computes nothing */
     HW_NOTE = 64,      /* its instruction names no operands */
-    HW_ANY = 128       /* it stands for any layer */
+    HW_ANY = 128,      /* it stands for any layer */
+    HW_MATRIX = 256    /* its second operand has a shape of its own */
 } HwTrait;
 extern const uint32_t hw_op_traits[HW_OP_COUNT]; /* of HwTrait, together */
 /* Those that have one of these traits at least. */

@@ -86,6 +86,22 @@ static HwOp norm_op(const Graph *g, const Node *node) {
                                                            : HW_OP_HOST;
 }
 
+/* Of one image; the host's own forms are of any rank. */
+static HwOp reduce_op(const Node *node) {
+    static const HwOp op[REDUCE_COUNT] = {[REDUCE_MEAN] = HW_OP_REDUCE_MEAN,
+                                          [REDUCE_SUM] = HW_OP_REDUCE_SUM,
+                                          [REDUCE_MAX] = HW_OP_REDUCE_MAX};
+    bool known = op[node->attr.reduce.kind] && node->act.kind == ACT_NONE &&
+                 node->attr.reduce.axes == 1u << 1;
+    return known ? op[node->attr.reduce.kind] : HW_OP_HOST;
+}
+
+/* Axes that volumes have. */
+static bool is_volume(const Shape *shape) {
+    return shape->rank >= 1 && shape->rank <= 4 &&
+           (shape->rank == 1 || shape->dim[0] == 1);
+}
+
 static HwOp node_op(const Graph *g, const Node *node) {
     switch (node->op) {
     case OP_CONV:
@@ -115,6 +131,22 @@ static HwOp node_op(const Graph *g, const Node *node) {
         return node->attr.axis.axis == 1 ? HW_OP_SOFTMAX : HW_OP_HOST;
     case OP_NORM:
         return norm_op(g, node);
+    case OP_MIX:
+        return node->attr.mix.over_pixels ? HW_OP_MATMUL_PIXELS
+                                          : HW_OP_MATMUL_CHANNELS;
+    case OP_OFFSET:
+        return HW_OP_ADD_CONSTANTS;
+    case OP_PIXELS:
+        return HW_OP_GATHER_PIXELS;
+    case OP_REDUCE:
+        return reduce_op(node);
+    case OP_RESHAPE:
+        return HW_OP_RESHAPE;
+    case OP_TRANSPOSE:
+        return node->attr.perm.dim[0] == 0 && node->attr.perm.rank <= 4 &&
+                       node->attr.perm.rank >= 3
+                   ? HW_OP_TRANSPOSE
+                   : HW_OP_HOST;
     default:
         return HW_OP_HOST;
     }
@@ -316,6 +348,9 @@ static const char *is_one_image(Arena *arena, const Candidate *c) {
 static const char *has_four_axes(Arena *arena, const Candidate *c) {
     const Shape *wrong = c->in->rank != 4 ? c->in : c->out;
     bool line = wrong->rank == 2 && hw_op_traits[c->op] & HW_GROUPED;
+    bool moves = c->op == HW_OP_RESHAPE || c->op == HW_OP_TRANSPOSE;
+    if (moves && is_volume(c->in) && is_volume(c->out))
+        return NULL;
     if (wrong->rank == 4 || c->op == HW_OP_FC || line)
         return NULL;
     return arena ? legal_say(arena, "shape is %s", shape_text(arena, wrong))

@@ -49,6 +49,9 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     if (node->op == OP_CONV || node->op == OP_CONV_POOL ||
         node->op == OP_DECONV)
         inner = conv_inner(spec, engine, g, node);
+    else if (node->op == OP_MIX)
+        inner = hwspec_inner_steps(spec, engine, NULL,
+                                   in.c / node->attr.mix.groups, 1);
     else if (node->op == OP_POOL)
         inner = hwspec_inner_steps(spec, engine, NULL, 1, pool_taps(g, node));
     else if (node->op == OP_FC)

@@ -461,6 +461,8 @@ static double steps_of(const HwUnroll *u, const Node *node, Volume in,
         taps = p->global ? (uint64_t)in.h * in.w
                          : (uint64_t)p->kernel[0] * p->kernel[1];
     double in_c = conv ? ceilings(in.c / c->groups, u->in_c) : 1;
+    if (node->op == OP_MIX)
+        in_c = ceilings(in.c / node->attr.mix.groups, u->in_c);
     if (conv && in.c / c->groups <= u->row_taps) {
         in_c = ceilings((uint64_t)in.c / c->groups * c->kernel[1], u->in_c);
         taps = c->kernel[0];

@@ -134,6 +134,43 @@ static bool prepare_gather(Run *run, Job *job) {
     return index;
 }
 
+static bool prepare_pixels(Run *run, Job *job) {
+    const Work *w = job->work;
+    uint32_t n = w->out.h * w->out.w;
+    BlobWish wish = {"index", {1, {n}}, 0, 0};
+    job->index = blob_values(run, w->layer, &wish);
+    for (uint32_t i = 0; job->index && i < n; i++)
+        if (!(job->index[i] >= 0) ||
+            job->index[i] > (float)(w->in.h * w->in.w)) {
+            fault(run, "takes pixel %g of %u", (double)job->index[i],
+                  w->in.h * w->in.w);
+            return false;
+        }
+    return job->index;
+}
+
+/* How they repeat is in the image. */
+static bool prepare_offset(Run *run, Job *job) {
+    const Work *w = job->work;
+    const Blob *blob = blob_find(run, w->layer, "values");
+    Shape shape = {3, {1, 1, 1}};
+    if (blob && blob->value.shape.rank == 3)
+        shape = blob->value.shape;
+    const uint32_t size[] = {w->out.c, w->out.h, w->out.w};
+    for (uint32_t i = 0; i < 3; i++) {
+        job->period[i] = shape.dim[i];
+        if (!shape.dim[i] || size[i] % shape.dim[i]) {
+            fault(run, "constants of %ux%ux%u do not repeat in its %ux%ux%u",
+                  shape.dim[0], shape.dim[1], shape.dim[2], size[0], size[1],
+                  size[2]);
+            return false;
+        }
+    }
+    BlobWish wish = {"values", shape, 0, 1};
+    job->offset = blob_values(run, w->layer, &wish);
+    return job->offset;
+}
+
 static bool prepare_norm(Run *run, Job *job) {
     BlobWish wish = {"eps", {1, {1}}, 1e-5, 0};
     const float *eps = blob_values(run, job->work->layer, &wish);
@@ -240,6 +277,54 @@ static void run_gather(const Job *job, const Operands *o) {
         memcpy(o->out->at + c * plane,
                o->in->at + (size_t)job->index[c] * plane,
                plane * sizeof(float));
+}
+
+static void run_mix(const Job *job, const Operands *o) {
+    const Work *w = job->work;
+    Mix mix = {.over_pixels = w->op == HW_OP_MATMUL_PIXELS,
+               .groups = w->groups ? w->groups : 1,
+               .patch = {w->patch[ROWS], w->patch[COLS]},
+               .shift = {w->shift[ROWS], w->shift[COLS]},
+               .in = w->in,
+               .in2 = w->in2,
+               .out = w->out};
+    mix_run(&mix, o->in->at, o->in2->at, o->out->at);
+}
+
+static void run_offset(const Job *job, const Operands *o) {
+    offset_run(&job->work->out, job->period, job->offset, o->in->at,
+               o->out->at);
+}
+
+static void run_gather_pixels(const Job *job, const Operands *o) {
+    pixels_run(&job->work->in, &job->work->out, job->index, o->in->at,
+               o->out->at);
+}
+
+static void run_transpose(const Job *job, const Operands *o) {
+    transpose_run(&job->work->in, job->work->order, o->in->at, o->out->at);
+}
+
+static void run_reshape(const Job *job, const Operands *o) {
+    (void)job;
+    memcpy(o->out->at, o->in->at, patch_count(o->out) * sizeof(float));
+}
+
+static void run_reduce(const Job *job, const Operands *o) {
+    size_t plane = patch_plane(o->out);
+    for (size_t i = 0; i < plane; i++) {
+        double sum = 0, most = (double)o->in->at[i];
+        for (uint32_t c = 0; c < o->in->full.c; c++) {
+            double x = (double)o->in->at[c * plane + i];
+            sum += x;
+            most = x > most ? x : most;
+        }
+        double mean = sum / o->in->full.c;
+        HwOp op = job->work->op;
+        o->out->at[i] = (float)(op == HW_OP_REDUCE_MAX    ? most
+                                : op == HW_OP_REDUCE_MEAN ? mean
+                                                          : sum);
+    }
 }
 
 /* Of each pixel the channels, in groups. */
@@ -397,6 +482,17 @@ static const OpRow row_softmax = {needs_same, NULL, run_softmax, NULL};
 static const OpRow row_layernorm = {needs_same, prepare_norm, run_norm, NULL};
 static const OpRow row_rmsnorm = {needs_same, prepare_norm, run_norm, NULL};
 static const OpRow row_group_norm = {needs_all, prepare_norm, run_norm, NULL};
+static const OpRow row_matmul_channels = {needs_all, NULL, run_mix, NULL};
+static const OpRow row_matmul_pixels = {needs_all, NULL, run_mix, NULL};
+static const OpRow row_add_constants = {needs_all, prepare_offset, run_offset,
+                                        NULL};
+static const OpRow row_gather_pixels = {needs_all, prepare_pixels,
+                                        run_gather_pixels, NULL};
+static const OpRow row_transpose = {needs_all, NULL, run_transpose, NULL};
+static const OpRow row_reshape = {needs_all, NULL, run_reshape, NULL};
+static const OpRow row_reduce_mean = {needs_same, NULL, run_reduce, NULL};
+static const OpRow row_reduce_sum = {needs_same, NULL, run_reduce, NULL};
+static const OpRow row_reduce_max = {needs_same, NULL, run_reduce, NULL};
 #define NO_VALUES                                                              \
     { 0 }
 static const OpRow row_layer = NO_VALUES, row_concat = NO_VALUES,

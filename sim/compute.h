@@ -93,6 +93,24 @@ void lines_softmax(const Lines *lines, const float *in, float *out);
 void lines_norm(const Lines *lines, bool rms, double eps, const float *in,
                 float *out);
 
+/* ---- compute_tokens.c: pixels as tokens ---- */
+
+/* Windows of pixels of two volumes: x and what it is multiplied with. */
+typedef struct Mix {
+    bool over_pixels;
+    uint32_t groups, patch[2], shift[2];
+    Extent in, in2, out;
+} Mix;
+void mix_run(const Mix *mix, const float *in, const float *in2, float *out);
+/* period: of the values, along channels, rows, columns. */
+void offset_run(const Extent *size, const uint32_t period[3],
+                const float *value, const float *in, float *out);
+void pixels_run(const Extent *in_size, const Extent *out_size,
+                const float *index, const float *in, float *out);
+/* order: as digits, the axis of the source behind each of the result. */
+void transpose_run(const Extent *in_size, uint32_t order, const float *in,
+                   float *out);
+
 /* zero_fill: the first element of each block is the input's, the rest 0. */
 void upsample_run(const uint32_t factor[2], bool zero_fill, const Patch *in,
                   Patch *out);
@@ -107,7 +125,9 @@ typedef struct Job {
     PoolTask pool;
     ActTask act;
     const float *scale, *bias;
-    const float *index; /* of channels */
+    const float *index; /* of channels, or pixels */
+    const float *offset;
+    uint32_t period[3];
     float eps;
 } Job;
 

@@ -34,6 +34,8 @@ static uint64_t inner_steps(const Run *run, const Work *w) {
     const HwEngine *engine = &run->spec->engine[w->engine];
     uint32_t groups = w->groups ? w->groups : 1;
     const Repl *repl = w->has_repl ? &w->in_repl : NULL;
+    if (hw_op_traits[w->op] & HW_MATRIX)
+        return hwspec_inner_steps(run->spec, engine, NULL, w->in.c / groups, 1);
     if (!has_weights(w)) /* channels go side by side */
         return hwspec_inner_steps(run->spec, engine, NULL, 1, taps_of(w));
     return hwspec_conv_steps(run->spec, engine, repl, w->in.c / groups,
@@ -77,9 +79,9 @@ static double port_seconds(const Run *run, const Place *place, Box box) {
 static uint64_t port_cycles(const Run *run, const Work *w, Box in, Box out) {
     double read = port_seconds(run, &w->in_at, in), second = 0;
     double write = port_seconds(run, &w->out_at, out);
+    bool whole = hw_op_traits[w->op] & (HW_BY_CHANNEL | HW_MATRIX);
     if (w->has_in2)
-        second = port_seconds(run, &w->in2_at,
-                              insn_by_channel(w->op) ? whole_box(&w->in2) : in);
+        second = port_seconds(run, &w->in2_at, whole ? whole_box(&w->in2) : in);
     if (w->parallel_read)
         read = read > second ? read : second;
     else
@@ -88,10 +90,16 @@ static uint64_t port_cycles(const Run *run, const Work *w, Box in, Box out) {
 }
 
 static uint64_t products(const Work *w, Extent made) {
+    uint32_t groups = w->groups ? w->groups : 1;
+    if (hw_op_traits[w->op] & HW_MATRIX)
+        return extent_count(&made) * (w->in.c / groups);
     if (!has_weights(w))
         return 0;
-    uint32_t groups = w->groups ? w->groups : 1;
     return extent_count(&made) * taps_of(w) * (w->in.c / groups);
+}
+
+static bool same_plane(const Work *w) {
+    return w->in.h == w->out.h && w->in.w == w->out.w;
 }
 
 SimEvent cost_of_box(const Run *run, const Work *w, Box out) {
@@ -105,7 +113,8 @@ SimEvent cost_of_box(const Run *run, const Work *w, Box out) {
         in = window_needs(w->conv, out, w->in.h, w->in.w);
     } else if (op_has_pool(w->op)) {
         in = window_needs(w->pool, out, w->in.h, w->in.w);
-    } else if (w->op == HW_OP_UPSAMPLE || w->op == HW_OP_DECONV) {
+    } else if (w->op == HW_OP_UPSAMPLE || w->op == HW_OP_DECONV ||
+               !same_plane(w)) {
         in = place_box(&w->in_at);
     }
     SimEvent e = {0};

@@ -9,7 +9,7 @@
 
 static const HostRow *find_kind(const char *name) {
     const HostRow *const tables[] = {host_windows, host_shapes, host_tensors,
-                                     host_numbers};
+                                     host_tokens, host_numbers};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const HostRow *row = tables[t]; row->name; row++)
             if (strcmp(row->name, name) == 0)

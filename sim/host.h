@@ -35,10 +35,10 @@ typedef struct HostRow {
     uint32_t style; /* HostStyle, together */
 } HostRow;
 /* host_windows.c: convolutions and pools; host_shapes.c: what moves elements;
- * host_tensors.c: on any rank; host_numbers.c: the rest. NULL name at the
- * end. */
+ * host_tensors.c: on any rank; host_tokens.c: on pixels as tokens;
+ * host_numbers.c: the rest. NULL name at the end. */
 extern const HostRow host_windows[], host_shapes[], host_tensors[],
-    host_numbers[];
+    host_tokens[], host_numbers[];
 
 /* Runs the layer of that name; without an image it is skipped with a note. */
 void host_run(Run *run, const Work *work);

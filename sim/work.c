@@ -191,6 +191,57 @@ static bool same_extent(Reader *r, const Extent *out, const Extent *want) {
     return false;
 }
 
+/* Of the second volume in a window; 0: its windows are others. */
+static uint64_t pixels_mixed(const Work *w) {
+    uint64_t pixels = 1;
+    for (int axis = 0; axis < 2; axis++) {
+        uint32_t own = extent_axis(&w->in, axis);
+        uint32_t other = extent_axis(&w->in2, axis);
+        uint32_t windows = own / w->patch[axis];
+        bool fits = own % w->patch[axis] == 0 && other % windows == 0 &&
+                    (own == other || !w->shift[axis]);
+        pixels *= fits ? other / windows : 0;
+    }
+    return pixels;
+}
+
+static bool check_mix(Reader *r, const Work *w) {
+    uint64_t pixels = pixels_mixed(w), groups = w->groups ? w->groups : 1;
+    bool sums = w->op == HW_OP_MATMUL_PIXELS;
+    Extent want = {sums ? w->in2.c : (uint32_t)(groups * pixels), w->in.h,
+                   w->in.w};
+    if (!pixels || w->in.c % groups || w->in2.c % groups ||
+        (sums ? w->in.c != groups * pixels : w->in.c != w->in2.c)) {
+        fault(r->run, "its %ux%ux%u and %ux%ux%u do not fit together", w->in.c,
+              w->in.h, w->in.w, w->in2.c, w->in2.h, w->in2.w);
+        return false;
+    }
+    return same_extent(r, &w->out, &want);
+}
+
+/* The result as it must be, as far as the operand tells. */
+static Extent shaped_out(const Work *w) {
+    uint32_t from[3] = {w->in.c, w->in.h, w->in.w};
+    uint32_t a = w->order / 100, b = w->order / 10 % 10, c = w->order % 10;
+    bool told = a + b + c == 3 && a < 3 && b < 3 && c < 3 && a != b && b != c;
+    switch (w->op) {
+    case HW_OP_GATHER:
+        return (Extent){w->out.c, w->in.h, w->in.w};
+    case HW_OP_GATHER_PIXELS:
+        return (Extent){w->in.c, w->out.h, w->out.w};
+    case HW_OP_REDUCE_MEAN:
+    case HW_OP_REDUCE_SUM:
+    case HW_OP_REDUCE_MAX:
+        return (Extent){1, w->in.h, w->in.w};
+    case HW_OP_TRANSPOSE:
+        return told ? (Extent){from[a], from[b], from[c]} : (Extent){0};
+    case HW_OP_RESHAPE:
+        return extent_count(&w->out) == extent_count(&w->in) ? w->out : w->in;
+    default:
+        return expected_out(w);
+    }
+}
+
 static bool check_sizes(Reader *r, const Work *w) {
     bool fused = op_is_fused(w->op);
     if (op_is_conv(w->op) &&
@@ -207,13 +258,13 @@ static bool check_sizes(Reader *r, const Work *w) {
     }
     if (op_is_conv(w->op) || op_has_pool(w->op))
         return true;
-    Extent want = expected_out(w);
+    if (hw_op_traits[w->op] & HW_MATRIX)
+        return check_mix(r, w);
+    Extent want = shaped_out(w);
     if (hw_op_traits[w->op] & HW_GROUPED && w->groups && w->in.c % w->groups) {
         fault(r->run, "its %u channels are not %u groups", w->in.c, w->groups);
         return false;
     }
-    if (w->op == HW_OP_GATHER)
-        want.c = w->out.c;
     return same_extent(r, &w->out, &want);
 }
 
@@ -246,6 +297,8 @@ static bool feasible(const Work *w) {
         return false;
     if (w->op == HW_OP_DECONV)
         return window_products(w->conv, w->out.c, &w->in) <= MAX_PRODUCTS;
+    if (hw_op_traits[w->op] & HW_MATRIX)
+        return saturating(extent_count(&w->out), w->in.c) <= MAX_PRODUCTS;
     return !op_has_pool(w->op) ||
            window_products(w->pool, 1, &w->out) <= MAX_PRODUCTS;
 }
@@ -265,6 +318,17 @@ static bool check_effort(Reader *r, const Work *w) {
     return false;
 }
 
+/* Windows of pixels, and the volume that they are of. */
+static void read_patches(Reader *r, Work *w) {
+    if (!(hw_op_traits[w->op] & HW_MATRIX))
+        return;
+    w->in2 = read_extent(r, HW_IN2, w->in);
+    w->patch[ROWS] = number(r, HW_F_PATCH_H, w->in.h, 1, MAX_SIZE);
+    w->patch[COLS] = number(r, HW_F_PATCH_W, w->in.w, 1, MAX_SIZE);
+    w->shift[ROWS] = number(r, HW_F_SHIFT_H, 0, 0, w->in.h - 1);
+    w->shift[COLS] = number(r, HW_F_SHIFT_W, 0, 0, w->in.w - 1);
+}
+
 static void read_sizes(Reader *r, Work *w) {
     const HwFields *f = r->f;
     w->in = read_extent(r, HW_IN, (Extent){1, 1, 1});
@@ -279,6 +343,8 @@ static void read_sizes(Reader *r, Work *w) {
         HwField field = axis == ROWS ? HW_F_FACTOR_H : HW_F_FACTOR_W;
         w->factor[axis] = number(r, field, 1, 1, 256);
     }
+    read_patches(r, w);
+    w->order = number(r, HW_F_ORDER, 12, 0, 210);
     w->out = read_extent(r, HW_OUT, expected_out(w));
     if (w->op == HW_OP_FC) {
         w->conv[ROWS] = (Window){w->in.h, 1, 0, 1};
@@ -431,7 +497,8 @@ static bool place_operand(Reader *r, const Work *w, HwOperand operand,
 
 static bool place_operands(Reader *r, Work *w) {
     w->has_in2 = insn_is_binary(w->op);
-    w->in2 = insn_by_channel(w->op) ? (Extent){w->in.c, 1, 1} : w->in;
+    if (!(hw_op_traits[w->op] & HW_MATRIX))
+        w->in2 = insn_by_channel(w->op) ? (Extent){w->in.c, 1, 1} : w->in;
     bool ok = place_operand(r, w, HW_IN, "input", &w->in, &w->in_at);
     if (w->has_in2)
         ok &= place_operand(r, w, HW_IN2, "second input", &w->in2, &w->in2_at);

@@ -48,6 +48,8 @@ typedef struct Work {
     Window conv[2], pool[2];
     uint32_t groups; /* 0: by the weights */
     uint32_t factor[2];
+    uint32_t patch[2], shift[2]; /* of windows of pixels, by axis */
+    uint32_t order;              /* of axes, as digits */
     bool zero_fill; /* upsampling: the first of each block, else zeros */
     bool adds_bias;
     bool says_act;  /* the instruction says whether, and which one */

@@ -133,6 +133,35 @@ NORMS = ("norm axis=1 axes=1 eps=1e-05",
          "norm axis=2 eps=0.001")
 
 
+# Attention of three heads in shifted windows, constants, pixels, other axes.
+TOKENS = """graph "tokens"
+input "q" writes="q":1x12x6x4
+input "k" writes="k":1x12x6x4
+input "v" writes="v":1x6x6x4
+scale "q0" reads="q" writes="q0":1x12x6x4
+mix "s" reads="q0","k" writes="s":1x18x6x4 groups=3 windows=2,2 shift=1,1
+softmax "p" reads="s" writes="p":1x18x6x4 axis=1 groups=3
+mix "o" reads="p","v" writes="o":1x6x6x4 over_pixels=1 groups=3 windows=2,2 shift=1,1
+offset "b" reads="o" writes="b":1x6x6x4 period=3,2,4
+pixels "g" reads="b" writes="g":1x6x5x3 plane=5,3
+transpose "t" reads="g" writes="t":1x5x3x6 perm=0,2,3,1
+reshape "r" reads="t" writes="r":1x3x10x3 shape=1,3,10,3
+reduce "m" reads="r" writes="m":1x1x10x3 kind=KIND axes=2
+output "m"
+"""
+
+
+def tokens():
+    for kind, last in (("mean", "RMEAN"), ("sum", "RSUM"), ("max", "RMAX")):
+        path = path_of("tokens-" + kind + ".graph")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(TOKENS.replace("KIND", kind))
+        judged("tokens " + kind, path,
+               ["SCALE", "MMC", "SOFTMAX", "MMP", "ADDK", "PIXELS", "TURN",
+                "SHAPE", last])
+    verifies("tokens on the host", path, "ring-npu")
+
+
 def chain(name, shape, layers):
     """A file in the form in which --dump prints graphs."""
     path, size = path_of(name + ".graph"), "x".join(map(str, shape))
@@ -174,7 +203,7 @@ def over_channels():
 
 
 def refused():
-    for op in ("gather", "mul_channels"):
+    for op in ("gather", "mul_channels", "matmul_pixels", "reshape"):
         code, said = run("compile", "examples/tiny.prototxt", "-t", MACHINE,
                          "-o", FOLDER, "--set", f"tiling.ops.0={op}")
         check(f"{op} is not cut into rows",
@@ -194,6 +223,7 @@ def main():
     activations()
     over_channels()
     norms()
+    tokens()
     refused()
     print(f"{len(nets.BAD)} wrong")
     return len(nets.BAD) > 0

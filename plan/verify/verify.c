@@ -196,9 +196,10 @@ static bool deconv_agrees(const ConvAttr *c, uint32_t size, uint32_t made,
            behind == (end - 1) * s + reach - x.pad;
 }
 
-/* Softmax and norms of each pixel by itself. */
+/* Softmax, norms and sums of each pixel by itself. */
 static bool along_channels(const Node *node) {
-    return (node->op == OP_SOFTMAX && node->attr.axis.axis == 1) ||
+    return (node->op == OP_REDUCE && node->attr.reduce.axes == 1u << 1) ||
+           (node->op == OP_SOFTMAX && node->attr.axis.axis == 1) ||
            (node->op == OP_NORM && node->attr.norm.axis == 1 &&
             node->attr.norm.axes == 1);
 }

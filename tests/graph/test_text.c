@@ -74,11 +74,28 @@ static TensorId volume_layer(Net *net, OpKind op, const char *name,
     case OP_NORM:
         attr->norm.axis = 1;
         attr->norm.eps = 0.25;
+        attr->norm.axes = 1;
+        attr->norm.groups = 2;
+        attr->norm.rms = 1;
+        break;
+    case OP_OFFSET:
+        attr->reshape = (Shape){3, {2, 1, 3}};
+        break;
+    case OP_PIXELS:
+        attr->plane[0] = 2;
+        attr->plane[1] = 5;
         break;
     default:
         break;
     }
     return net_out(net, id);
+}
+
+static void mix_by_windows(Node *mix) {
+    mix->attr.mix.groups = 2;
+    mix->attr.mix.windows[0] = 3;
+    mix->attr.mix.windows[1] = 1;
+    mix->attr.mix.shift[1] = 4;
 }
 
 /* A layer of each kind, all reading the input. */
@@ -99,13 +116,16 @@ static Net everything(void) {
             graph_node(net.g, id)->attr.call.what = "com.example.Op";
             graph_node(net.g, id)->attr.call.result = 1;
             out = net_out(&net, id);
-        } else if (op == OP_ELTWISE || op == OP_CONCAT || op == OP_MATMUL) {
+        } else if (op == OP_ELTWISE || op == OP_CONCAT || op == OP_MATMUL ||
+                   op == OP_MIX) {
             NodeId id =
                 net_node(&net, op, op_info[op].name, 2, (TensorId[]){x, x});
             if (op == OP_ELTWISE)
                 graph_node(net.g, id)->attr.elt.coeff = coeff;
             else if (op == OP_CONCAT)
                 graph_node(net.g, id)->attr.axis.axis = 2;
+            else if (op == OP_MIX)
+                mix_by_windows(graph_node(net.g, id));
             out = net_out(&net, id);
         } else {
             out = volume_layer(&net, op, op_info[op].name, x);

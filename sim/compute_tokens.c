@@ -1,0 +1,83 @@
+/* compute_tokens.c - products of pixels by windows, constants that repeat,
+ * pixels by index, axes in another order; see compute.h.
+ *
+ * Input and output: values of volumes, channels outermost. Sums are in double.
+ */
+#include "sim/compute.h"
+
+#include <string.h>
+
+/* ---- products ---- */
+
+/* Where pixel `j` of the window lies that pixel (y, x) of the first volume is
+ * in, in the second one's plane. */
+static size_t other_pixel(const Mix *m, uint32_t y, uint32_t x, uint32_t j) {
+    uint32_t at[2] = {y, x}, in[2] = {m->in.h, m->in.w};
+    uint32_t in2[2] = {m->in2.h, m->in2.w}, from[2];
+    uint32_t across = m->in2.w / (m->in.w / m->patch[1]);
+    uint32_t within[2] = {j / across, j % across};
+    for (int axis = 0; axis < 2; axis++) {
+        uint32_t n = in[axis] / m->patch[axis];
+        uint32_t moved = (at[axis] + in[axis] - m->shift[axis]) % in[axis];
+        uint32_t first = moved / m->patch[axis] * (in2[axis] / n);
+        from[axis] = (first + within[axis] + m->shift[axis]) % in2[axis];
+    }
+    return (size_t)from[0] * m->in2.w + from[1];
+}
+
+void mix_run(const Mix *m, const float *in, const float *in2, float *out) {
+    size_t plane = (size_t)m->in.h * m->in.w;
+    size_t plane2 = (size_t)m->in2.h * m->in2.w;
+    uint32_t n = m->out.c / m->groups, terms = m->in.c / m->groups;
+    uint32_t by_c = m->in2.c / m->groups;
+    for (uint32_t c = 0; c < m->out.c; c++)
+        for (uint32_t y = 0; y < m->in.h; y++)
+            for (uint32_t x = 0; x < m->in.w; x++) {
+                uint32_t g = c / n, k = c % n;
+                size_t p = (size_t)y * m->in.w + x;
+                size_t fixed = m->over_pixels ? 0 : other_pixel(m, y, x, k);
+                double sum = 0;
+                for (uint32_t t = 0; t < terms; t++) {
+                    size_t channel = g * by_c + (m->over_pixels ? k : t);
+                    size_t pixel =
+                        m->over_pixels ? other_pixel(m, y, x, t) : fixed;
+                    sum += (double)in[((size_t)g * terms + t) * plane + p] *
+                           (double)in2[channel * plane2 + pixel];
+                }
+                out[c * plane + p] = (float)sum;
+            }
+}
+
+/* ---- constants, indices, order ---- */
+
+void offset_run(const Extent *size, const uint32_t period[3],
+                const float *value, const float *in, float *out) {
+    for (uint32_t c = 0; c < size->c; c++)
+        for (uint32_t y = 0; y < size->h; y++)
+            for (uint32_t x = 0; x < size->w; x++) {
+                size_t row =
+                    (size_t)(c % period[0]) * period[1] + y % period[1];
+                *out++ = *in++ + value[row * period[2] + x % period[2]];
+            }
+}
+
+void pixels_run(const Extent *in_size, const Extent *out_size,
+                const float *index, const float *in, float *out) {
+    size_t plane = (size_t)in_size->h * in_size->w;
+    size_t n = (size_t)out_size->h * out_size->w;
+    for (uint32_t c = 0; c < in_size->c; c++, in += plane)
+        for (size_t i = 0; i < n; i++)
+            *out++ = index[i] < (float)plane ? in[(size_t)index[i]] : 0;
+}
+
+void transpose_run(const Extent *s, uint32_t order, const float *in,
+                   float *out) {
+    size_t step[3] = {(size_t)s->h * s->w, s->w, 1};
+    uint32_t dim[3] = {s->c, s->h, s->w};
+    uint32_t axis[3] = {order / 100, order / 10 % 10, order % 10};
+    for (uint32_t i = 0; i < dim[axis[0]]; i++)
+        for (uint32_t j = 0; j < dim[axis[1]]; j++)
+            for (uint32_t k = 0; k < dim[axis[2]]; k++)
+                *out++ = in[i * step[axis[0]] + j * step[axis[1]] +
+                            k * step[axis[2]]];
+}
