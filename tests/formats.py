@@ -37,7 +37,6 @@ READS = [
 ]
 REFUSED = [
     ("tensorflow/tfjs_times_three_saved_model.pb", "freeze it into a GraphDef"),
-    ("keras/tfjs_layers_model.json", "layer \"gru_GRU1\" (GRU)"),
     ("keras/kerasjs_Conv2D.json", "not a network in a known format"),
     ("mxnet/legacy_ndarray.v0", "read the symbol's JSON with --weights"),
 ]
