@@ -182,6 +182,24 @@ bool quant_picks(const Graph *g, const Node *node) {
     return all;
 }
 
+/* A zero is no code that its input has. */
+static bool takes_zeros(const Graph *g, const Node *node) {
+    ConstId id = node->constant[CONST_INDEX];
+    const Shape *in = &graph_tensor(g, node->in[0])->shape;
+    if (id.i == NONE)
+        return true;
+    const Const *c = graph_const(g, id);
+    uint64_t n = shape_count(&c->shape);
+    Arena *arena = arena_new("pixels");
+    double *index = ARENA_ARRAY(arena, double, n);
+    const_read_f64(c, index);
+    bool zeros = false;
+    for (uint64_t i = 0; i < n; i++)
+        zeros |= index[i] >= (double)shape_dim(in, 2) * shape_dim(in, 3);
+    arena_free(arena);
+    return zeros;
+}
+
 bool quant_moves(const Graph *g, const Node *node) {
     switch (node->op) {
     case OP_RESHAPE:
@@ -201,6 +219,8 @@ bool quant_moves(const Graph *g, const Node *node) {
                !node->attr.elt.coeff;
     case OP_GATHER:
         return quant_picks(g, node);
+    case OP_PIXELS:
+        return !takes_zeros(g, node);
     default:
         return false;
     }

@@ -14,6 +14,8 @@ extern const RuleSet *const rule_sets[]; /* all, in order; NULL at the end */
 
 /* The pass of canon.c. */
 bool canon_run(Graph *g, PassContext *context);
+/* The pass of volumes.c. */
+bool volumes_run(Graph *g, PassContext *context);
 /* The pass of place.c. */
 bool place_concats(Graph *g, PassContext *context);
 

@@ -27,6 +27,8 @@ RULES(pipeline)
 const Pass passes[] = {
     {"bias", run_bias, 0, 0, 0,
      "sums behind inner products become biases; GELU becomes one layer"},
+    {"volumes", volumes_run, 0, 0, 0,
+     "tokens, lines of time and heads become pixels and channels of volumes"},
     {"tokens", run_tokens, 0, 0, 0,
      "inner products over many rows become convolutions"},
     {"clean", run_clean, 0, FACT_NO_IDENTITY, 0,

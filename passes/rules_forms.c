@@ -1,9 +1,8 @@
 /* rules_forms.c - layers in the form in which an engine of the machine runs
  * them.
  *
- * - A shuffle of channels, which exports write as a transposition between two
- *   reshapes, and a slice of channels are gathers of channels; one of what
- *   another one gathers takes it from where that one does.
+ * - A slice of channels is a gather of channels; one of what another gathers
+ *   takes it from where that one does.
  * - A mean or a maximum over height and width is a global pool.
  * - What is one number by channel is the second operand.
  */
@@ -73,64 +72,6 @@ static void gather_slice(Match *m) {
     become_gather(m, 0, node->in[0], n, index);
 }
 
-static bool is_unread_gather(const Match *m) {
-    TensorId out = match_node(m, 0)->out[0];
-    return has_engine(m, HW_OP_GATHER) && match_readers(m, out) == 0 &&
-           !graph_is_output(m->g, out);
-}
-
-static void go(Match *m) {
-    match_kill(m, 0);
-}
-
-/* ---- shuffles ---- */
-
-/* Axes of the volume between the reshapes that make up its channels; 0: none
- * do, or rows and columns change their places too. */
-static uint32_t channel_axes(const Match *m) {
-    const Shape *in = &match_in(m, 0)->shape, *mid = &match_out(m, 0)->shape;
-    const Shape *perm = &match_node(m, 1)->attr.perm;
-    uint64_t channels = 1;
-    uint32_t n = 0;
-    while (n < mid->rank && (channels < in->dim[1] || mid->dim[n] == 1))
-        channels *= mid->dim[n++];
-    for (uint32_t i = n; i < mid->rank; i++)
-        if (perm->dim[i] != i)
-            return 0;
-    return channels == in->dim[1] ? n : 0;
-}
-
-static bool is_shuffle(const Match *m) {
-    bool plain = true;
-    for (uint32_t i = 0; i < 3; i++)
-        plain &= match_node(m, i)->act.kind == ACT_NONE;
-    return has_engine(m, HW_OP_GATHER) && plain &&
-           is_volume(&match_in(m, 0)->shape) &&
-           shape_equal(&match_in(m, 0)->shape, &match_out(m, 2)->shape) &&
-           channel_axes(m);
-}
-
-static void gather_shuffle(Match *m) {
-    const Shape *mid = &match_out(m, 0)->shape;
-    const Shape *perm = &match_node(m, 1)->attr.perm;
-    uint32_t axes = channel_axes(m), n = match_in(m, 0)->shape.dim[1];
-    double *index = ARENA_ARRAY(m->context->scratch, double, n);
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t at[SHAPE_MAX_RANK] = {0}, rest = k;
-        for (uint32_t i = axes; i-- > 0; rest /= mid->dim[perm->dim[i]])
-            at[perm->dim[i]] = rest % mid->dim[perm->dim[i]];
-        uint32_t from = 0;
-        for (uint32_t i = 0; i < axes; i++)
-            from = from * mid->dim[i] + at[i];
-        index[k] = from;
-    }
-    become_gather(m, 2, match_node(m, 0)->in[0], n, index);
-    graph_merge_names(m->g, m->node[2], m->node[1]);
-    graph_merge_names(m->g, m->node[2], m->node[0]);
-    match_kill(m, 1);
-    match_kill(m, 0);
-}
-
 /* ---- reductions ---- */
 
 static Node global_pool(const Match *m) {
@@ -182,24 +123,12 @@ static void put_channels_second(Match *m) {
 }
 
 static const Rule rules[] = {
-    {"shuffle",
-     3,
-     {ON_CODES | OPS(RESHAPE), OPS(TRANSPOSE), OPS(RESHAPE)},
-     is_shuffle,
-     gather_shuffle,
-     "channels in another order, where an engine gathers channels"},
     {"slice-of-channels",
      1,
      {ON_CODES | OPS(SLICE)},
      is_slice_of_channels,
      gather_slice,
      "some channels, where an engine gathers channels"},
-    {"unread-gather",
-     1,
-     {ON_CODES | OPS(GATHER)},
-     is_unread_gather,
-     go,
-     "what nobody reads is not gathered"},
     {"reduce-plane",
      1,
      {OPS(REDUCE)},

@@ -399,6 +399,21 @@ static void run_gather_codes(const Job *job, const Operands *o) {
     quant_move(job->quant, o->out->at, patch_count(o->out));
 }
 
+static void run_gather_pixels_codes(const Job *job, const Operands *o) {
+    run_gather_pixels(job, o);
+    quant_move(job->quant, o->out->at, patch_count(o->out));
+}
+
+static void run_transpose_codes(const Job *job, const Operands *o) {
+    run_transpose(job, o);
+    quant_move(job->quant, o->out->at, patch_count(o->out));
+}
+
+static void run_reshape_codes(const Job *job, const Operands *o) {
+    run_reshape(job, o);
+    quant_move(job->quant, o->out->at, patch_count(o->out));
+}
+
 static void run_upsample_codes(const Job *job, const Operands *o) {
     run_upsample(job, o);
     quant_move(job->quant, o->out->at, patch_count(o->out));
@@ -486,10 +501,12 @@ static const OpRow row_matmul_channels = {needs_all, NULL, run_mix, NULL};
 static const OpRow row_matmul_pixels = {needs_all, NULL, run_mix, NULL};
 static const OpRow row_add_constants = {needs_all, prepare_offset, run_offset,
                                         NULL};
-static const OpRow row_gather_pixels = {needs_all, prepare_pixels,
-                                        run_gather_pixels, NULL};
-static const OpRow row_transpose = {needs_all, NULL, run_transpose, NULL};
-static const OpRow row_reshape = {needs_all, NULL, run_reshape, NULL};
+static const OpRow row_gather_pixels = {
+    needs_all, prepare_pixels, run_gather_pixels, run_gather_pixels_codes};
+static const OpRow row_transpose = {needs_all, NULL, run_transpose,
+                                    run_transpose_codes};
+static const OpRow row_reshape = {needs_all, NULL, run_reshape,
+                                  run_reshape_codes};
 static const OpRow row_reduce_mean = {needs_same, NULL, run_reduce, NULL};
 static const OpRow row_reduce_sum = {needs_same, NULL, run_reduce, NULL};
 static const OpRow row_reduce_max = {needs_same, NULL, run_reduce, NULL};
@@ -520,6 +537,9 @@ static bool fits_rule(const Work *w, QuantRule rule) {
     case HW_OP_ACT:
     case HW_OP_UPSAMPLE:
     case HW_OP_GATHER:
+    case HW_OP_GATHER_PIXELS:
+    case HW_OP_TRANSPOSE:
+    case HW_OP_RESHAPE:
         return rule == QUANT_MOVES;
     default:
         return rule == QUANT_SUMS;

@@ -4,6 +4,7 @@
 Small ONNX models with the blocks of networks of after 2018. Each is verified by
 value, has no layer of the host, and its instructions are those expected.
 """
+import math
 import os
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def shuffled():
     net.node("Relu", ["conv" + str(net.made)], "y")
     net.output("y")
     runs("shuffle and split", net,
-         ["CONV", "GATHER", "GATHER", "CONV", "GATHER", "CONV"])
+         ["CONV", "CONV", "CONV", "GATHER", "CONV"])
 
 
 def resized():
@@ -202,6 +203,127 @@ def over_channels():
     runs("a softmax at the end", net, ["CONV", "AVGP", "FC", "SOFTMAX"])
 
 
+def linear(net, x, k, n):
+    weight = net.floats([k, n], [v / k for v in ramp(k * n)])
+    bias = net.floats([n], ramp(n))
+    return net.node("Add", [net.node("MatMul", [x, weight]), bias])
+
+
+def layer_norm(net, x, c, parts):
+    """Whole, or as files before opset 17 have it."""
+    scale, bias = net.floats([c], [1 + v for v in ramp(c)]), net.floats(
+        [c], ramp(c))
+    if not parts:
+        return net.node("LayerNormalization", [x, scale, bias], axis=-1,
+                        epsilon=1e-6)
+    y = net.node("Sub", [x, net.node("ReduceMean", [x], axes=[-1],
+                                     keepdims=1)])
+    mean = net.node("ReduceMean", [net.node("Mul", [y, y])], axes=[-1],
+                    keepdims=1)
+    root = net.node("Sqrt", [net.node("Add", [mean, net.floats([], [1e-6])])])
+    y = net.node("Mul", [net.node("Div", [y, root]), scale])
+    return net.node("Add", [y, bias])
+
+
+def attention(net, x, batch, tokens, c, heads, bias=None):
+    """Over [batch, tokens, c], as exports have it."""
+    d = c // heads
+    y = net.node("Reshape", [linear(net, x, c, 3 * c),
+                             net.whole(batch, tokens, 3, heads, d)])
+    y = net.node("Transpose", [y], perm=[2, 0, 3, 1, 4])
+    q, k, v = (net.node("Gather", [y, net.scalar(i)], axis=0)
+               for i in range(3))
+    q = net.node("Mul", [q, net.floats([], [d**-0.5])])
+    y = net.node("MatMul", [q, net.node("Transpose", [k],
+                                        perm=[0, 1, 3, 2])])
+    if bias:
+        y = net.node("Add", [y, net.floats(bias, ramp(math.prod(bias)))])
+    y = net.node("MatMul", [net.node("Softmax", [y], axis=-1), v])
+    y = net.node("Reshape", [net.node("Transpose", [y], perm=[0, 2, 1, 3]),
+                             net.whole(batch, tokens, c)])
+    return linear(net, y, c, c)
+
+
+def transformer():
+    """Patches, a token that the network brings along, a block, a head."""
+    for parts in (False, True):
+        net = Net([("x", [1, 3, 12, 8])])
+        y = net.node("Conv", ["x", net.floats([12, 3, 4, 4],
+                                              [v / 9 for v in ramp(576)])],
+                     strides=[4, 4])
+        y = net.node("Reshape", [y, net.whole(1, 12, 6)])
+        y = net.node("Transpose", [y], perm=[0, 2, 1])
+        y = net.node("Concat", [net.floats([1, 1, 12], ramp(12)), y], axis=1)
+        y = net.node("Add", [y, net.floats([1, 7, 12], ramp(84))])
+        z = attention(net, layer_norm(net, y, 12, parts), 1, 7, 12, 3)
+        y = net.node("Add", [y, z])
+        z = net.node("Relu", [linear(net, layer_norm(net, y, 12, parts), 12,
+                                     24)])
+        y = net.node("Add", [y, linear(net, z, 24, 12)])
+        y = net.node("Gather", [layer_norm(net, y, 12, parts),
+                                net.scalar(0)], axis=1)
+        net.node("Gemm", [y, net.floats([12, 5], ramp(60))], "y")
+        net.output("y")
+        end = ["LNORM", "SCALE", "CONV", "CONV", "MMC", "SOFTMAX", "CONV",
+               "MMP", "CONV", "ADD", "LNORM", "CONV", "CONV", "ADD"]
+        runs("a transformer" + " in parts" * parts, net,
+             ["CONV", "PIXELS", "ADDK", "ADDK"] + end +
+             ["LNORM", "SCALE", "PIXELS", "FC"])
+
+
+def roll(net, x, h, w, by):
+    """Rows and columns from `by` on, then those before."""
+    for axis, n in ((1, h), (2, w)):
+        ends = (by % n, n), (0, by % n)
+        parts = [net.node("Slice", [x, net.whole(a), net.whole(b),
+                                    net.whole(axis)]) for a, b in ends]
+        x = net.node("Concat", parts, axis=axis)
+    return x
+
+
+def windows(net, x, shape, perm, out):
+    y = net.node("Transpose", [net.node("Reshape", [x, net.whole(*shape)])],
+                 perm=perm)
+    return net.node("Reshape", [y, net.whole(*out)])
+
+
+def shifted_windows():
+    """Attention in windows that wrap; then every second pixel, four times."""
+    net = Net([("x", [1, 3, 4, 6])])
+    y = net.node("Transpose", [conv(net, "x", 3, 8)], perm=[0, 2, 3, 1])
+    z = roll(net, y, 4, 6, 1)
+    z = windows(net, z, [1, 2, 2, 2, 3, 8], [0, 1, 3, 2, 4, 5], [4, 6, 8])
+    z = attention(net, z, 4, 6, 8, 2, [4, 2, 6, 6])
+    z = windows(net, z, [1, 2, 2, 2, 3, 8], [0, 1, 3, 2, 4, 5], [1, 4, 6, 8])
+    y = net.node("Add", [y, roll(net, z, 4, 6, -1)])
+    some = [net.node("Slice", [y, net.whole(i, j), net.whole(4, 6),
+                               net.whole(1, 2), net.whole(2, 2)])
+            for j in range(2) for i in range(2)]
+    y = linear(net, net.node("Concat", some, axis=-1), 32, 16)
+    net.node("ReduceMean", [y], "y", axes=[1, 2], keepdims=1)
+    net.output("y")
+    runs("shifted windows", net,
+         ["CONV", "CONV", "CONV", "MMC", "ADDK", "SOFTMAX", "CONV", "MMP",
+          "CONV", "ADD", "PIXELS", "PIXELS", "PIXELS", "PIXELS", "CONV",
+          "AVGP", "SHAPE"])
+
+
+def over_time():
+    """Convolutions over a line, causal; a mean over time."""
+    net = Net([("x", [1, 4, 12])])
+    y, c = "x", 4
+    for dilation in (1, 2):
+        y = net.node("Pad", [y, net.whole(0, 0, 2 * dilation, 0, 0, 0)])
+        weight = net.floats([8, c, 3], [v / 9 for v in ramp(24 * c)])
+        y = net.node("Relu", [net.node("Conv", [y, weight],
+                                       dilations=[dilation])])
+        c = 8
+    y = net.node("ReduceMean", [y], axes=[2], keepdims=0)
+    net.node("Gemm", [y, net.floats([8, 5], ramp(40))], "y")
+    net.output("y")
+    runs("convolutions over time", net, ["SHAPE", "CONV", "CONV", "AVGP", "FC"])
+
+
 def refused():
     for op in ("gather", "mul_channels", "matmul_pixels", "reshape"):
         code, said = run("compile", "examples/tiny.prototxt", "-t", MACHINE,
@@ -224,6 +346,9 @@ def main():
     over_channels()
     norms()
     tokens()
+    transformer()
+    shifted_windows()
+    over_time()
     refused()
     print(f"{len(nets.BAD)} wrong")
     return len(nets.BAD) > 0

@@ -72,6 +72,9 @@ class Net:
         return self.tensor([len(numbers)],
                            struct.pack(f"<{len(numbers)}q", *numbers), INT64)
 
+    def scalar(self, number):
+        return self.tensor([], struct.pack("<q", number), INT64)
+
     def truth(self, yes):
         return self.tensor([], bytes([yes]), BOOL)
 

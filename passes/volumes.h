@@ -1,0 +1,87 @@
+/* volumes.h - what the files of the pass `volumes` share. */
+#ifndef PASSES_VOLUMES_H
+#define PASSES_VOLUMES_H
+
+#include "passes/passes_int.h"
+#include "passes/view.h"
+
+typedef struct Volumes {
+    Graph *g;
+    PassContext *context;
+    Arena *arena;     /* = context->scratch */
+    uint32_t n;       /* tensors that there were before */
+    View *view;       /* of each of them */
+    TensorId *whole;  /* ... as a tensor of its own shape, once made */
+    Node at;          /* the node at hand, as it was, */
+    const Node *node; /* = &at */
+    NodeId id;
+} Volumes;
+
+/* As many as a sum can have. */
+enum { VOLUMES_MOST_IN = 16 };
+
+/* A layer over volumes; what it stands for has made it. */
+typedef struct Layer {
+    OpKind op;
+    const char *suffix; /* of its name */
+    uint32_t n_in;
+    TensorId in[VOLUMES_MOST_IN];
+    Attrs attr;
+    Act act;
+    ConstId constant[CONST_ROLES];
+    bool no_bias;
+} Layer;
+Layer layer_of(OpKind op, const char *suffix, TensorId in);
+TensorId volumes_add(Volumes *v, const Layer *layer);
+/* Of this many values; see Const. */
+ConstId volumes_const(Volumes *v, Shape shape, const double *value);
+
+bool volumes_has(const Volumes *v, HwOp op);
+/* As it is known; base NO_TENSOR: it has none. */
+const View *volumes_view(const Volumes *v, TensorId tensor);
+static inline bool volumes_plain(const Volumes *v, uint32_t k) {
+    return volumes_view(v, v->node->in[k])->base.i == NONE;
+}
+static inline const Shape *volumes_in(const Volumes *v, uint32_t k) {
+    return &graph_tensor(v->g, v->node->in[k])->shape;
+}
+static inline const Shape *volumes_out(const Volumes *v) {
+    return &graph_tensor(v->g, v->node->out[0])->shape;
+}
+static inline bool volumes_has_act(const Volumes *v) {
+    return v->node->act.kind != ACT_NONE;
+}
+/* Whether all are one number. */
+bool volumes_alike(const double *value, uint32_t n);
+/* A view of input k, where there is one, or can be: a volume. */
+bool volumes_see(Volumes *v, uint32_t k, View *out);
+/* The same, of a tensor whose last axis are its channels. */
+bool volumes_see_last(Volumes *v, uint32_t k, View *out);
+/* Values of a constant operand; NULL: it is none. */
+const Const *volumes_value(const Volumes *v, TensorId tensor);
+/* Makes what the view sees of its volume a volume of its own; false where
+ * channels and pixels mix. */
+bool volumes_compact(Volumes *v, View *view);
+/* The view as an image: channels and pixels in its order; false where it is
+ * none.
+ */
+bool volumes_image(Volumes *v, const View *view, TensorId *out);
+/* The result of the node at hand. */
+void volumes_give(Volumes *v, const View *view);
+
+/* Converts the node at hand. False: it cannot, and nothing has changed but that
+ * layers may have been added which nobody reads. */
+typedef bool Convert(Volumes *v);
+/* volumes_ops.c */
+Convert convert_reshape, convert_transpose, convert_slice, convert_gather,
+    convert_identity, convert_act, convert_scale, convert_eltwise, convert_fc;
+/* volumes_concat.c */
+Convert convert_concat;
+/* volumes_norms.c; the second: a division that is the last part of a norm */
+Convert convert_norm, convert_norm_in_parts, convert_softmax, convert_reduce;
+/* volumes_lines.c */
+Convert convert_conv, convert_pool, convert_pad;
+/* volumes_mix.c */
+Convert convert_matmul;
+
+#endif

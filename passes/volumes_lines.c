@@ -1,0 +1,96 @@
+/* volumes_lines.c - windows and borders over turned images; see volumes.c.
+ *
+ * Networks over time have images of one row, [1, c, 1, t], where volumes have
+ * one column, or the other way round: kernels, strides and borders turn with
+ * them.
+ */
+#include "passes/volumes.h"
+
+/* Whether the axis goes once along a dimension, and does nothing else. */
+static bool goes_along(const View *view, uint32_t axis, uint32_t dim) {
+    const ViewAxis *a = &view->axis[axis];
+    bool same = a->n == view->size[dim];
+    for (uint32_t d = 0; d < VIEW_DIMS; d++)
+        for (uint32_t i = 0; same && i < a->n; i++)
+            same = a->at[d][i] == (d == dim ? i : 0);
+    return same;
+}
+
+static bool see_turned(Volumes *v, View *out) {
+    return volumes_view(v, v->node->in[0])->base.i != NONE &&
+           v->node->act.kind != ACT_PRELU && volumes_see(v, 0, out) &&
+           out->rank == 4 && out->axis[0].n == 1 &&
+           goes_along(out, 1, VIEW_C) && goes_along(out, 2, VIEW_X) &&
+           goes_along(out, 3, VIEW_Y);
+}
+
+static void turn(uint32_t pair[2]) {
+    uint32_t first = pair[0];
+    pair[0] = pair[1];
+    pair[1] = first;
+}
+
+static Layer same_layer(const Volumes *v, const View *view) {
+    Layer layer = layer_of(v->node->op, "volume", view->base);
+    layer.attr = v->node->attr;
+    layer.act = v->node->act;
+    layer.no_bias = v->node->no_bias;
+    for (uint32_t i = 0; i < CONST_ROLES; i++)
+        layer.constant[i] = v->node->constant[i];
+    return layer;
+}
+
+static bool give_turned(Volumes *v, const Layer *layer) {
+    static const Shape turned = {4, {0, 1, 3, 2}};
+    TensorId out = volumes_add(v, layer);
+    View view = view_of_image(v->arena, out, &graph_tensor(v->g, out)->shape);
+    view_transpose(&view, &turned);
+    volumes_give(v, &view);
+    return true;
+}
+
+/* Of kernels of one row or one column: elsewhere weights would turn, too. */
+bool convert_conv(Volumes *v) {
+    View view;
+    const ConvAttr *conv = &v->node->attr.conv;
+    if ((conv->kernel[0] > 1 && conv->kernel[1] > 1) || !see_turned(v, &view))
+        return false;
+    Layer layer = same_layer(v, &view);
+    ConvAttr *own = &layer.attr.conv;
+    uint32_t *const pairs[] = {own->kernel, own->stride, own->dilation,
+                               own->pad, own->pad_end};
+    for (uint32_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        turn(pairs[i]);
+    ConstId *weight = &layer.constant[CONST_WEIGHT];
+    if (weight->i != NONE) {
+        const Const *is = graph_const(v->g, *weight);
+        Shape shape = is->shape;
+        turn(&shape.dim[2]);
+        *weight =
+            graph_add_const(v->g, const_reshaped(v->g->arena, is, &shape));
+    }
+    return give_turned(v, &layer);
+}
+
+bool convert_pool(Volumes *v) {
+    View view;
+    if (!see_turned(v, &view))
+        return false;
+    Layer layer = same_layer(v, &view);
+    PoolAttr *own = &layer.attr.pool;
+    uint32_t *const pairs[] = {own->kernel, own->stride, own->pad,
+                               own->pad_end};
+    for (uint32_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        turn(pairs[i]);
+    return give_turned(v, &layer);
+}
+
+bool convert_pad(Volumes *v) {
+    View view;
+    if (!see_turned(v, &view))
+        return false;
+    Layer layer = same_layer(v, &view);
+    turn(layer.attr.pad.before);
+    turn(layer.attr.pad.behind);
+    return give_turned(v, &layer);
+}

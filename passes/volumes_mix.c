@@ -1,0 +1,155 @@
+/* volumes_mix.c - products of two views as products of pixels of two volumes;
+ * see volumes.c.
+ *
+ * Scores are sums over channels: [heads, tokens, d] x [heads, d, keys]. What
+ * they weigh are sums over pixels: [heads, tokens, keys] x [heads, keys, d].
+ * Tokens may be in windows, whose axis is one of the batch's.
+ */
+#include "passes/volumes.h"
+
+/* ---- windows ---- */
+
+typedef struct Windows {
+    uint32_t n[2], size[2], first[2];
+} Windows;
+
+static bool along_pixels(const View *view, uint32_t axis) {
+    return !(view_moves(view, axis) & MOVES_CHANNELS);
+}
+
+/* The axis as rows of columns, from a first pixel on. */
+static bool raster(const View *view, const ViewAxis *axis, uint32_t step_y,
+                   uint32_t step_x, uint32_t n[2]) {
+    const uint32_t *y = axis->at[VIEW_Y], *x = axis->at[VIEW_X];
+    uint32_t across = 1;
+    while (across < axis->n && y[across] == y[0])
+        across++;
+    n[0] = axis->n / across;
+    n[1] = across;
+    if (axis->n % across)
+        return false;
+    for (uint32_t i = 0; i < axis->n; i++)
+        if (y[i] != (y[0] + i / across * step_y) % view->size[VIEW_Y] ||
+            x[i] != (x[0] + i % across * step_x) % view->size[VIEW_X])
+            return false;
+    return true;
+}
+
+/* Axes of the batch that go along pixels, merged; what heads add is no pixel.
+ */
+static ViewAxis batch_pixels(Volumes *v, const View *view) {
+    View some = *view;
+    some.rank = 0;
+    for (uint32_t i = 0; i + 2 < view->rank; i++)
+        if (view_moves(view, i) != MOVES_CHANNELS)
+            some.axis[some.rank++] = view->axis[i];
+    return view_merged(v->arena, &some, 0, some.rank);
+}
+
+/* Windows whose pixels are those of the axis `tokens`. */
+static bool windows_of(Volumes *v, const View *view, uint32_t tokens,
+                       Windows *w) {
+    ViewAxis batch = batch_pixels(v, view);
+    for (uint32_t i = 0; i < view->rank; i++) {
+        uint32_t moves = view_moves(view, i);
+        if (i + 2 < view->rank && moves == (MOVES_CHANNELS | MOVES_PIXELS))
+            return false;
+    }
+    const ViewAxis *own = &view->axis[tokens];
+    if (!along_pixels(view, tokens) || !raster(view, own, 1, 1, w->size) ||
+        !raster(view, &batch, w->size[0], w->size[1], w->n))
+        return false;
+    w->first[0] =
+        (batch.at[VIEW_Y][0] + own->at[VIEW_Y][0]) % view->size[VIEW_Y];
+    w->first[1] =
+        (batch.at[VIEW_X][0] + own->at[VIEW_X][0]) % view->size[VIEW_X];
+    return w->n[0] * w->size[0] == view->size[VIEW_Y] &&
+           w->n[1] * w->size[1] == view->size[VIEW_X];
+}
+
+static bool same_windows(const View *a, const Windows *x, const View *b,
+                         const Windows *y) {
+    for (uint32_t i = 0; i < 2; i++)
+        if (x->n[i] != y->n[i] || x->first[i] != y->first[i] ||
+            (x->first[i] && a->size[VIEW_Y + i] != b->size[VIEW_Y + i]))
+            return false;
+    return true;
+}
+
+/* ---- heads ---- */
+
+/* Whether the axis is `n` channels in their order, and whether heads of the
+ * batch begin at multiples of that. */
+static bool in_heads(const View *view, uint32_t axis) {
+    const ViewAxis *own = &view->axis[axis];
+    for (uint32_t i = 0; i < own->n; i++)
+        if (own->at[VIEW_C][i] != i)
+            return false;
+    if (view_moves(view, axis) & MOVES_PIXELS || view->size[VIEW_C] % own->n)
+        return false;
+    for (uint32_t k = 0; k < view->rank; k++)
+        for (uint32_t i = 0; i < view->axis[k].n && k != axis; i++)
+            if (view->axis[k].at[VIEW_C][i] % own->n)
+                return false;
+    return true;
+}
+
+/* Head i of both has one number. */
+static bool same_heads(const View *a, uint32_t wide_a, const View *b,
+                       uint32_t wide_b) {
+    for (uint32_t k = 0; k + 2 < a->rank; k++)
+        for (uint32_t i = 0; i < a->axis[k].n; i++)
+            if (a->axis[k].n != b->axis[k].n ||
+                a->axis[k].at[VIEW_C][i] / wide_a !=
+                    b->axis[k].at[VIEW_C][i] / wide_b)
+                return false;
+    return a->size[VIEW_C] / wide_a == b->size[VIEW_C] / wide_b;
+}
+
+/* ---- products ---- */
+
+static void give_product(Volumes *v, const View *a, const View *b,
+                         const Windows *w, bool sums, uint32_t wide,
+                         uint32_t made) {
+    uint32_t last = a->rank - 1, groups = a->size[VIEW_C] / wide;
+    Layer layer = layer_of(OP_MIX, "volume", a->base);
+    layer.n_in = 2;
+    layer.in[1] = b->base;
+    layer.attr.mix.over_pixels = sums;
+    layer.attr.mix.groups = groups;
+    for (uint32_t i = 0; i < 2; i++) {
+        layer.attr.mix.windows[i] = w->n[i];
+        layer.attr.mix.shift[i] = w->first[i];
+    }
+    View view = view_over(a, volumes_add(v, &layer), groups * made);
+    for (uint32_t k = 0; k < last; k++) {
+        uint32_t n = view.axis[k].n;
+        uint32_t *at = ARENA_ARRAY(v->arena, uint32_t, n);
+        for (uint32_t i = 0; i < n; i++)
+            at[i] = a->axis[k].at[VIEW_C][i] / wide * made;
+        view.axis[k].at[VIEW_C] = at;
+    }
+    view.axis[last] = axis_of(v->arena, made, VIEW_C, 0, 1);
+    volumes_give(v, &view);
+}
+
+bool convert_matmul(Volumes *v) {
+    View a, b;
+    Windows x, y;
+    if (v->node->act.kind != ACT_NONE || !volumes_see(v, 0, &a) ||
+        !volumes_see(v, 1, &b) || !volumes_has(v, HW_OP_MATMUL_CHANNELS) ||
+        !volumes_has(v, HW_OP_MATMUL_PIXELS) || a.rank < 2 ||
+        a.rank != b.rank || !volumes_compact(v, &a) || !volumes_compact(v, &b))
+        return false;
+    uint32_t last = a.rank - 1, inner = last - 1;
+    bool sums = view_moves(&b, last) == MOVES_CHANNELS;
+    uint32_t tokens = sums ? inner : last, channels = sums ? last : inner;
+    uint32_t wide_a = a.axis[last].n, wide_b = b.axis[channels].n;
+    if (!in_heads(&a, last) || !in_heads(&b, channels) ||
+        !same_heads(&a, wide_a, &b, wide_b) || !windows_of(v, &a, inner, &x) ||
+        !windows_of(v, &b, tokens, &y) || !same_windows(&a, &x, &b, &y) ||
+        (!sums && wide_a != wide_b))
+        return false;
+    give_product(v, &a, &b, &x, sums, wide_a, b.axis[last].n);
+    return true;
+}
