@@ -8,7 +8,8 @@
  * Method: of all boxes that fit, those that move least: operands where windows
  * overlap twice, weights that have no room once more for each part of the map,
  * or operands once more for each part of the channels. It is for layers of
- * which not even the lowest stripe fits: what passes is loaded and stored.
+ * which not even the lowest stripe fits, or whose stripes would each load all
+ * weights: what passes is loaded and stored.
  */
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/tile/tile.h"
@@ -251,6 +252,29 @@ bool boxes_choose(const Facts *f, NodeId id, uint64_t free, Mode *mode) {
     if (known[i].mode.kind == MODE_WHOLE)
         return false;
     *mode = known[i].mode;
+    return true;
+}
+
+bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
+               Mode *mode) {
+    Boxes *b = ARENA_NEW(f->arena, Boxes);
+    Mode best;
+    if (!hwspec_stages(f->spec, f->legal[id.i].op) || !boxes_look(f, id, b) ||
+        b->weights <= b->room || !boxes_choose(f, id, free, &best) ||
+        !best.channels_outer)
+        return false;
+    Cut high = {.n = rows}, wide = {.n = b->out.w}, all = {b->out.c, 1, 0, 0};
+    Cut row = {.n = best.rows}, col = {.n = best.cols};
+    Cut some = {best.channels,
+                (uint32_t)ceil_div(b->out.c, best.channels), 0, 0};
+    bool known = pieces_of(b, 0, b->out.h, &high) &&
+                 pieces_of(b, 1, b->out.w, &wide) &&
+                 pieces_of(b, 0, b->out.h, &row) &&
+                 pieces_of(b, 1, b->out.w, &col);
+    if (!known || cost_of(b, &row, &col, &some, true) >
+                      cost_of(b, &high, &wide, &all, false) / 4 * 3)
+        return false;
+    *mode = best;
     return true;
 }
 

@@ -89,6 +89,10 @@ uint32_t channel_tiles_thinnest(const Decisions *d, NodeId node);
 /* Gives the mode the boxes that move least of those that take at most `free`
  * bytes; false if there are none. */
 bool boxes_choose(const Facts *f, NodeId node, uint64_t free, Mode *mode);
+/* The same, if they move much less than stripes of so many rows, each of which
+ * would load all weights again. */
+bool boxes_pay(const Facts *f, NodeId node, uint32_t rows, uint64_t free,
+               Mode *mode);
 /* The smallest there are, whatever is free, and however many. */
 bool boxes_smallest(const Facts *f, NodeId node, Mode *mode);
 /* Bytes of one with its operands; UINT64_MAX: they have no places. */
