@@ -19,8 +19,9 @@ typedef uint64_t PlanCycles(void *context, const Plan *plan);
 typedef struct PlanShared PlanShared;
 
 /* Told of each size of memory that was searched: what it took so far, and the
- * least cost that was found, or NULL. */
-typedef void PlanWatch(void *context, const PlanEffort *effort,
+ * least cost that was found, or NULL. False ends the search: what it has by
+ * then is its result. */
+typedef bool PlanWatch(void *context, const PlanEffort *effort,
                        const PlanCost *best);
 
 typedef struct PlanOptions {
@@ -43,6 +44,7 @@ typedef struct PlanOptions {
     PlanCycles *cycles; /* or NULL: then bytes alone decide between plans */
     void *context;
     PlanWatch *watch;   /* or NULL */
+    void *watcher;      /* its context */
     PlanJudge *judge;   /* NULL: plan_judge */
     PlanShared *shared; /* or NULL */
     /* or NULL: another schedule of the same graph, whose plan would do as well:

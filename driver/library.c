@@ -15,6 +15,9 @@
 struct amphora_session {
     Arena *arena;
     Diag *diag;
+    amphora_watch *watch; /* or NULL */
+    void *watcher;
+    bool cancelled;
 };
 
 struct amphora_plan {
@@ -77,6 +80,20 @@ static void pass_on(amphora_session *session, const Diag *from) {
     }
 }
 
+void amphora_session_watch(amphora_session *session, amphora_watch *watch,
+                           void *context) {
+    session->watch = watch;
+    session->watcher = context;
+}
+
+/* Once it has said so, the program is asked no more. */
+static int tell(void *context, double share, uint64_t cycles) {
+    amphora_session *session = context;
+    if (!session->cancelled)
+        session->cancelled = session->watch(session->watcher, share, cycles);
+    return session->cancelled;
+}
+
 /* ---- options ---- */
 
 static const char *copy(Arena *arena, const char *text, const char *absent) {
@@ -136,10 +153,24 @@ amphora_plan *amphora_compile(amphora_session *session, const char *network,
     Diag *diag = diag_new(arena);
     amphora_plan *plan = ARENA_NEW(arena, amphora_plan);
     plan->arena = arena;
+    session->cancelled = false;
     bool good =
-        read_options(arena, diag, network, machine, options, &plan->options) &&
-        pipeline_run(arena, diag, &plan->options, STAGE_CODEGEN,
-                     &plan->pipeline) == EXIT_FINE;
+        read_options(arena, diag, network, machine, options, &plan->options);
+    if (session->watch) {
+        plan->options.watch = tell;
+        plan->options.watcher = session;
+    }
+    good = good && !(session->watch && tell(session, 0, 0)) &&
+           pipeline_run(arena, diag, &plan->options, STAGE_CODEGEN,
+                        &plan->pipeline) == EXIT_FINE;
+    if (good && session->watch)
+        tell(session, 1, plan->pipeline.plan->cost.cycles);
+    plan->options.watch = NULL;
+    if (session->cancelled) {
+        diag = diag_new(arena);
+        diag_error(diag, (Loc){0}, "cancelled");
+        good = false;
+    }
     pass_on(session, diag);
     if (good)
         return plan;

@@ -17,7 +17,13 @@ typedef enum ExitCode {
     EXIT_OUR_BUG = 70
 } ExitCode;
 
+/* Told how far a search for a plan is, 0..1, and the cycles of the best plan,
+ * 0: none fits yet. Not 0: it shall end. */
+typedef int OptionsWatch(void *context, double share, uint64_t cycles);
+
 typedef struct Options {
+    OptionsWatch *watch; /* of a program that uses the library; or NULL */
+    void *watcher;       /* its context */
     const char *line;        /* the whole command, as a shell reads it */
     const char *file;        /* the command's argument */
     const char *target;      /* -t */
@@ -54,6 +60,10 @@ typedef struct Options {
     const char *const *files;
     const char **targets;
     HwSetting *varies;
+    const char *goal, *minimise, *maximise; /* of explore */
+    uint32_t n_risings;
+    const char *const *risings; /* --rising */
+    uint64_t most_points;       /* --most-points; 0: all */
     uint32_t n_pools;
     const HwSetting *pools; /* --pool */
     uint64_t seed;          /* --seed */

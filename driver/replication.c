@@ -343,24 +343,37 @@ static const char *progress_text(Arena *arena, const PlanEffort *effort,
                         with_commas(arena, effort->budget), cost);
 }
 
-static void tell_line(void *context, const PlanEffort *effort,
+static bool tell_line(void *context, const PlanEffort *effort,
                       const PlanCost *best) {
     Arena *arena = arena_new("progress");
     (void)context;
     say_to(stderr, "%s\n", progress_text(arena, effort, best));
     arena_free(arena);
+    return true;
 }
 
 /* One line that is written over. */
-static void tell_terminal(void *context, const PlanEffort *effort,
+static bool tell_terminal(void *context, const PlanEffort *effort,
                           const PlanCost *best) {
     Arena *arena = arena_new("progress");
     (void)context;
     say_to(stderr, "\r%s\x1b[K", progress_text(arena, effort, best));
     arena_free(arena);
+    return true;
+}
+
+/* What a program that uses the library asked for. */
+static bool tell_program(void *context, const PlanEffort *effort,
+                         const PlanCost *best) {
+    const Options *o = context;
+    double share =
+        effort->budget ? (double)effort->steps / (double)effort->budget : 0;
+    return o->watch(o->watcher, share, best ? best->cycles : 0) == 0;
 }
 
 static PlanWatch *watch_of(const Options *o) {
+    if (o->watch)
+        return tell_program;
     if (isatty(STDERR_FILENO) && (o->progress || o->effort == PLAN_MOST_EFFORT))
         return tell_terminal;
     return o->progress ? tell_line : NULL;
@@ -397,6 +410,7 @@ ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
                            .cycles = simulated_cycles,
                            .context = p->shared,
                            .watch = watch_of(o),
+                           .watcher = (void *)(uintptr_t)o,
                            .effort = (uint32_t)o->effort,
                            .replication = replication_on(o),
                            .images = (uint32_t)o->images,

@@ -24,6 +24,11 @@ TINY = "examples/tiny.prototxt"
 C_PROGRAM = r"""
 #include <amphora/amphora.h>
 #include <stdio.h>
+static int watch(void *context, double share, uint64_t cycles) {
+    (void)cycles;
+    *(int *)context += 1;
+    return share >= 0;
+}
 int main(void) {
     amphora_session *s = amphora_session_new();
     const char *set[] = {"memories.am.size=2MiB", NULL};
@@ -38,6 +43,12 @@ int main(void) {
     if (amphora_compile(s, "missing.onnx", "xdnn-v2-28", NULL) ||
         amphora_message_count(s) != 1)
         return 2;
+    amphora_messages_clear(s);
+    int calls = 0;
+    amphora_session_watch(s, watch, &calls);
+    if (amphora_compile(s, "examples/tiny.prototxt", "xdnn-v2-28", NULL) ||
+        calls != 1 || amphora_message_count(s) != 1)
+        return 4;
     amphora_messages_clear(s);
     int left = amphora_message_count(s);
     amphora_session_free(s);
@@ -149,6 +160,36 @@ def test_errors():
                            {"memories.am.size": ["512", "64KiB", "1MiB"]})
     check("error" in rows[0] and "fit" in rows[0]["error"], rows[0])
     check(rows[2]["cycles"] <= rows[1]["cycles"], rows)
+
+
+def test_watch():
+    """A search says how far it is, and ends when it is told to."""
+    seen = []
+
+    def watch(share, cycles):
+        seen.append((share, cycles))
+
+    machine = amphora.Machine("xdnn-v2-28", {"memories.am.size": "96KiB"})
+    squeeze = "examples/squeezenet.prototxt"
+    plain = amphora.compile(squeeze, machine)
+    check(amphora.compile(squeeze, machine, watch=watch).text == plain.text,
+          "the same plan")
+    check(len(seen) > 2 and all(0 <= a[0] <= b[0] <= 1 for a, b in
+                                zip(seen, seen[1:])) and
+          seen[-1] == (1, plain.cost["cycles"]), seen)
+    stopped = []
+
+    def stop(share, cycles):
+        stopped.append(share)
+        return True
+
+    try:
+        amphora.compile(squeeze, machine, watch=stop)
+    except amphora.Error as error:
+        check("cancelled" in str(error), error)
+    else:
+        check(False, "not cancelled")
+    check(len(stopped) == 1, stopped)
 
 
 def test_threads():

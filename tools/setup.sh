@@ -17,6 +17,10 @@ node_packages="nodejs npm"
 # A browser, for tests/pages.py.
 # shellcheck disable=SC2034
 page_packages="chromium nodejs npm"
+# What runs notebooks, for tests/notebooks.py.
+# shellcheck disable=SC2034
+notebook_packages="python3-nbclient python3-ipykernel python3-nbformat
+python3-pandas"
 # Compilers, C libraries and emulators for the processors of native code, for
 # tests/kernels.py and tests/bundle.py.
 # shellcheck disable=SC2034

@@ -341,7 +341,8 @@ static void tell(const Search *s) {
         return;
     o->spent->steps =
         o->spent->budget - (o->budget ? o->budget->left : o->spent->budget);
-    o->watch(o->context, o->spent, s->n_best ? &s->best[0]->cost : NULL);
+    if (!o->watch(o->watcher, o->spent, s->n_best ? &s->best[0]->cost : NULL))
+        budget_take(o->budget, UINT64_MAX);
 }
 
 static bool size_try(Search *s, uint64_t cap, uint64_t others) {

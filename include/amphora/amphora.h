@@ -75,6 +75,16 @@ AMPHORA_API amphora_message amphora_message_at(const amphora_session *session,
                                                int i);
 AMPHORA_API void amphora_messages_clear(amphora_session *session);
 
+/* Called by amphora_compile, in its thread, before, while and after a plan is
+ * searched: how far the search is, 0 to 1, and the cycles of the best plan so
+ * far (0: none fits yet, or nobody counts). A result other than 0 ends it: amphora_compile
+ * then returns NULL, with a message. The library calls nothing else of the
+ * program's. */
+typedef int amphora_watch(void *context, double share, uint64_t cycles);
+/* For all later calls of the session; NULL: nobody is told. */
+AMPHORA_API void amphora_session_watch(amphora_session *session,
+                                       amphora_watch *watch, void *context);
+
 /* `machine`: a shipped target, or the path of a hwspec. `options` may be NULL.
  */
 AMPHORA_API amphora_plan *amphora_compile(amphora_session *session,

@@ -5,23 +5,25 @@
                            {"memories.am.size": "2MiB"}))
     plan.cost["bytes"]; plan.volumes; plan.listing; plan.simulate()["cycles"]
 
-Tables are lists of dicts; `frame()` makes a pandas DataFrame of one where there
-is pandas. Needs libamphora.so: beside this package, in the library path, or
+Tables are lists of dicts, which notebooks show as tables; `.frame()` makes a
+pandas DataFrame of one where there is pandas. Needs libamphora.so: beside this package, in the library path, or
 where AMPHORA_LIBRARY points to. Nothing else is needed; arrays of numpy are taken
 where there is numpy.
 """
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import os
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import (Any, Callable, Dict, Iterable, List, Mapping, Optional,
+                    Sequence)
 
 from . import _library
 from ._library import Error, Message
 
-__all__ = ["Error", "Machine", "Message", "Network", "Plan", "compile",
-           "explore", "frame", "version"]
+__all__ = ["Error", "Machine", "Message", "Network", "Plan", "Table",
+           "compile", "explore", "frame", "version"]
 
 Row = Dict[str, Any]
 
@@ -29,6 +31,37 @@ Row = Dict[str, Any]
 def version() -> str:
     """The library's: revision and LLVM included."""
     return _library.load().amphora_version().decode()
+
+
+class Table(List[Row]):
+    """Rows, each a dict of the same kind."""
+
+    MOST = 200  # rows that are shown
+
+    def columns(self) -> List[str]:
+        """Names of all that any row has, in the order of first use."""
+        return list(dict.fromkeys(key for row in self for key in row))
+
+    def frame(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return frame(self)
+
+    def _repr_html_(self) -> str:
+        def cell(tag: str, value: Any) -> str:
+            if isinstance(value, int) and not isinstance(value, bool):
+                value = f"{value:,}"
+            if isinstance(value, (dict, list)):
+                value = json.dumps(value)
+            return f"<{tag}>{html.escape(str(value))}</{tag}>"
+
+        columns = self.columns()
+        lines = ["".join(cell("th", name) for name in columns)]
+        lines += ["".join(cell("td", row.get(name, "")) for name in columns)
+                  for row in self[:self.MOST]]
+        more = (f"<p>and {len(self) - self.MOST:,} rows more</p>"
+                if len(self) > self.MOST else "")
+        return ("<table>" + "".join(f"<tr>{line}</tr>" for line in lines) +
+                "</table>" + more)
 
 
 class Machine:
@@ -85,18 +118,19 @@ class Plan:
         return self._session.messages()
 
     @property
-    def volumes(self) -> List[Row]:
+    def volumes(self) -> Table:
         """What lies where, from which step to which."""
         library = _library.load()
-        return [library.amphora_volume_at(self._handle, i).row()
-                for i in range(library.amphora_volume_count(self._handle))]
+        return Table(library.amphora_volume_at(self._handle, i).row()
+                     for i in range(
+                         library.amphora_volume_count(self._handle)))
 
     @property
-    def listing(self) -> List[Row]:
+    def listing(self) -> Table:
         """Records of docs/listing.md, each with its line as `text`."""
         own = json.loads(self._text("amphora_listing_json"))["amphora"]
-        return [{**record, "text": text} for record, text in
-                zip(own["records"], own["instructions"])]
+        return Table({**record, "text": text} for record, text in
+                     zip(own["records"], own["instructions"]))
 
     @property
     def text(self) -> str:
@@ -128,7 +162,7 @@ class Plan:
         return self._text("amphora_plan_svg")
 
     def _repr_html_(self) -> str:
-        return self.svg()
+        return f"<p>{html.escape(repr(self))}</p>{self.svg()}"
 
     def __repr__(self) -> str:
         cost = self.cost
@@ -146,23 +180,31 @@ def _machine(machine: Any) -> Machine:
 
 
 def compile(network: Any, machine: Any,  # pylint: disable=redefined-builtin
+            watch: Optional[Callable[[float, int], Any]] = None,
             **options: Any) -> Plan:
     """Compiles; options: objective, order, planner, replication, mode, seed,
-    batch, images, effort. Error has the messages where it does not fit."""
+    batch, images, effort. Error has the messages where it does not fit.
+
+    watch(share, cycles): told how far the search is, 0 to 1, and the cycles of
+    the best plan so far; a true result, or an exception, ends it."""
     network, machine = _network(network), _machine(machine)
     session = _library.Session()
+    if watch:
+        session.watch(watch)
     handle = session.compile(network.path, machine.name, machine.settings,
                              network.weights, options)
+    if watch and session.raised:
+        raise session.raised
     if not handle:
         raise Error(session.messages())
     return Plan(session, handle, network, machine)
 
 
 def explore(networks: Iterable[Any], machine: Any,
-            vary: Mapping[str, Iterable[Any]], **options: Any) -> List[Row]:
+            vary: Mapping[str, Iterable[Any]], **options: Any) -> Table:
     """A row for each network and combination of settings: what was varied,
     cycles, bytes, memory; or `error`, where it does not fit."""
-    rows = []
+    rows = Table()
     base = _machine(machine)
     for network in networks:
         for values in itertools.product(*vary.values()):

@@ -8,7 +8,8 @@ import json
 import os
 from ctypes import (POINTER, Structure, c_char_p, c_float, c_int, c_uint32,
                     c_uint64, c_void_p)
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
+                    Sequence)
 
 KINDS = ("error", "warning", "note")
 API_VERSION = 1
@@ -76,6 +77,8 @@ class _Tensor(Structure):
         return count
 
 
+_WATCH = ctypes.CFUNCTYPE(c_int, c_void_p, ctypes.c_double, c_uint64)
+
 FUNCTIONS = {
     "version": (c_char_p, []),
     "api_version": (c_int, []),
@@ -84,6 +87,7 @@ FUNCTIONS = {
     "message_count": (c_int, [c_void_p]),
     "message_at": (_Message, [c_void_p, c_int]),
     "messages_clear": (None, [c_void_p]),
+    "session_watch": (None, [c_void_p, _WATCH, c_void_p]),
     "compile": (c_void_p, [c_void_p, c_char_p, c_char_p, POINTER(_Options)]),
     "plan_free": (None, [c_void_p]),
     "volume_count": (c_int, [c_void_p]),
@@ -142,6 +146,20 @@ class Session:
             found.append(Message(KINDS[m.kind], m.file and m.file.decode(),
                                  m.line, m.column, m.text.decode()))
         return found
+
+    def watch(self, watch: Callable[[float, int], Any]) -> None:
+        """Tells `watch` of the search; a true result, or an exception, ends
+        it."""
+        def told(_: Any, share: float, cycles: int) -> int:
+            try:
+                return bool(watch(share, cycles))
+            except BaseException as error:  # pylint: disable=broad-except
+                self.raised = error
+                return 1
+
+        self.raised: Optional[BaseException] = None
+        self._watch = _WATCH(told)
+        load().amphora_session_watch(self.handle, self._watch, None)
 
     def compile(self, network: str, machine: str,
                 settings: Mapping[str, Any], weights: Optional[str],
