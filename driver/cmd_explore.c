@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/vec.h"
 #include "driver/explore.h"
+#include "driver/goal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -191,12 +192,37 @@ static void print_points_json(Arena *arena, const PointSet *set) {
     puts("");
 }
 
+/* The points that were compiled are written as those of a sweep. */
+static ExitCode search(Arena *arena, Diag *diag, const Options *o,
+                       PointSet *set) {
+    if (o->merge || o->shard || o->resume) {
+        diag_error(diag, (Loc){0},
+                   "--goal searches by itself: no --merge, "
+                   "--shard, --resume");
+        return EXIT_BAD_USAGE;
+    }
+    ExitCode code = goal_search(arena, diag, o, set);
+    if ((code != EXIT_FINE && code != EXIT_NO_FIT) || !o->out)
+        return code;
+    return points_unite(arena, diag, set) && write_files(arena, diag, o, set)
+               ? code
+               : EXIT_BAD_INPUT;
+}
+
 ExitCode cmd_explore(Arena *arena, Diag *diag, const Options *o) {
     PointSet set = {0};
     if (!o->merge && !o->n_targets) {
         pipeline_spec(arena, diag, o);
         return EXIT_BAD_USAGE;
     }
+    if (!o->goal && (o->minimise || o->maximise || o->n_risings)) {
+        diag_error(diag, (Loc){0},
+                   "--minimise, --maximise and --rising are "
+                   "about a search: --goal (it may be '')");
+        return EXIT_BAD_USAGE;
+    }
+    if (o->goal)
+        return search(arena, diag, o, &set);
     bool ok = o->merge ? merge(arena, diag, o, &set)
                        : run_sweep(arena, diag, o, &set);
     if (!ok || !points_unite(arena, diag, &set))

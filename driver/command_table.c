@@ -84,14 +84,17 @@ const Command commands[] = {
      "-o out\n"},
     {"explore", "NET...",
      MACHINE NETWORK PLANNING
-     "images vary resume shard merge jobs reports output json",
+     "images vary goal minimise maximise rising most-points resume shard "
+     "merge jobs reports output json",
      cmd_explore,
      "Tries networks on machines with all combinations of values.\n"
      "Compiles and simulates each point, and says which are the best.",
      "With -o DIR writes points.csv, points.jsonl and index.html. A run that\n"
      "was killed goes on with --resume DIR/points.jsonl; runs of several\n"
      "machines, each with its --shard, are put together by --merge FILES.",
-     "net.onnx -t ./mine.yaml --vary memories.am.size=1MiB,2MiB,4MiB -o out\n"},
+     "net.onnx -t ./mine.yaml --vary memories.am.size=1MiB,2MiB,4MiB -o out\n"
+     "net.onnx -t ./mine.yaml --vary memories.am.size=1M:8M:256K "
+     "--goal 'ms(net) <= 2' --minimise am_capacity_bytes\n"},
     {"diff", "A B NET...", "set " NETWORK PLANNING "json", cmd_diff,
      "Compares two machines.\n"
      "The keys of A and B, hwspecs or shipped machines, that differ; of each\n"

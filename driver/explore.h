@@ -68,6 +68,10 @@ const SimResult *point_run(Arena *arena, const Options *options,
                            PointGroup *group, Point *point,
                            const Listing **listing);
 
+/* The costs that the hwspec names; `sim` NULL: of the machine alone. */
+void point_costs(Arena *arena, const HwSpec *spec, const SimResult *sim,
+                 Point *point);
+
 /* explore_report.c: the page of each point that options->reports names, as
  * DIR/reports/NUMBER.html, and the points' links to them. A point that does
  * not come out as its line says gets none, and a note. */

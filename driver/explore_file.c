@@ -46,6 +46,11 @@ const char *point_line(Arena *arena, const Point *p, const char *print) {
     }
     if (p->status == POINT_FITS)
         cJSON_AddNumberToObject(json, "ms", p->ms);
+    cJSON *costs = p->n_costs && p->status == POINT_FITS
+                       ? cJSON_AddObjectToObject(json, "costs")
+                       : NULL;
+    for (uint32_t i = 0; costs && i < p->n_costs; i++)
+        cJSON_AddNumberToObject(costs, p->cost_name[i], p->cost[i]);
     const char *line = json_print(arena, json, false);
     json_free(json);
     return line;
@@ -65,6 +70,19 @@ static void read_settings(Arena *arena, const cJSON *json, Point *p) {
     p->n_settings = (uint32_t)n;
     p->path = path;
     p->value = value;
+}
+
+static void read_costs(Arena *arena, const cJSON *json, Point *p) {
+    const cJSON *costs = cJSON_GetObjectItemCaseSensitive(json, "costs"), *item;
+    int n = cJSON_IsObject(costs) ? cJSON_GetArraySize(costs) : 0;
+    const char **name = ARENA_ARRAY(arena, const char *, (size_t)n + 1);
+    double *cost = ARENA_ARRAY(arena, double, (size_t)n + 1);
+    p->cost_name = name;
+    p->cost = cost;
+    cJSON_ArrayForEach(item, costs) if (n && cJSON_IsNumber(item)) {
+        name[p->n_costs] = arena_strdup(arena, item->string);
+        cost[p->n_costs++] = item->valuedouble;
+    }
 }
 
 static bool read_status(const cJSON *json, Point *p) {
@@ -108,6 +126,7 @@ bool points_add(Arena *arena, Diag *diag, Loc loc, const char *line, size_t len,
     p.target = arena_strdup(arena, json_str(json, "target", ""));
     p.reason = arena_strdup(arena, json_str(json, "reason", ""));
     read_settings(arena, json, &p);
+    read_costs(arena, json, &p);
     const char *print =
         arena_strdup(arena, json_str(json, "network_fnv1a", ""));
     json_free(json);

@@ -49,7 +49,25 @@ static const char *without_status(const char *reason) {
     return said ? reason + sizeof status - 1 : reason;
 }
 
-static void take_result(Point *p, const Pipeline *pipeline,
+void point_costs(Arena *arena, const HwSpec *spec, const SimResult *sim,
+                 Point *p) {
+    uint64_t *products = ARENA_ARRAY(arena, uint64_t, spec->n_engines + 1);
+    const char **name = ARENA_ARRAY(arena, const char *, spec->n_costs + 1);
+    double *cost = ARENA_ARRAY(arena, double, spec->n_costs + 1);
+    HwCounts counts = {products, p->ddr, p->weights, p->cycles};
+    for (uint32_t i = 0; sim && i < sim->n_events; i++)
+        if (sim->event[i].use < spec->n_engines)
+            products[sim->event[i].use] += sim->event[i].macs;
+    for (uint32_t i = 0; i < spec->n_costs; i++) {
+        name[i] = spec->cost[i].name;
+        cost[i] = hwspec_cost(spec, &spec->cost[i], sim ? &counts : NULL);
+    }
+    p->n_costs = spec->n_costs;
+    p->cost_name = name;
+    p->cost = cost;
+}
+
+static void take_result(Arena *arena, Point *p, const Pipeline *pipeline,
                         const SimResult *sim) {
     const HwSpec *spec = pipeline->spec;
     ImageTimes times = image_times(pipeline, sim);
@@ -64,6 +82,7 @@ static void take_result(Point *p, const Pipeline *pipeline,
     p->status = sim->n_violations ? POINT_WRONG : POINT_FITS;
     if (sim->n_violations)
         p->reason = sim->violation[0].text;
+    point_costs(arena, spec, sim, p);
 }
 
 const SimResult *point_run(Arena *arena, const Options *options,
@@ -87,7 +106,7 @@ const SimResult *point_run(Arena *arena, const Options *options,
         sim = sim_run(arena, diag, pipeline.listing, 0, NULL, &memory_only);
     *listing = pipeline.listing;
     if (sim) {
-        take_result(point, &pipeline, sim);
+        take_result(arena, point, &pipeline, sim);
     } else {
         point->status = code == EXIT_NO_FIT ? POINT_NO_FIT : POINT_WRONG;
         point->reason = without_status(diag_first_error(diag));

@@ -22,6 +22,7 @@ typedef enum OptionKind {
     OPTION_SETTING,
     OPTION_POOL,
     OPTION_VARY,
+    OPTION_RISING,
     OPTION_SHAPE,
     OPTION_FIX,
     OPTION_STARTS,
@@ -53,6 +54,17 @@ static const Option options[] = {
      "values of a scalar of the hwspec, or of replication, mode, order, "
      "planner, "
      "side-by-side, objective, effort"},
+    {0, false, "goal", "'ms(NET) <= 2, ...'", OPTION_TEXT, AT(goal),
+     "search the varied values for machines that meet this, not all of them"},
+    {0, false, "minimise", "FIGURE", OPTION_TEXT, AT(minimise),
+     "... and have the least of it: cost.NAME, ms, ddr_bytes, ms(NET)"},
+    {0, false, "maximise", "FIGURE", OPTION_TEXT, AT(maximise),
+     "... or the most"},
+    {0, true, "rising", "PATH", OPTION_RISING, 0,
+     "of a search: more of this is never slower and moves no more bytes; "
+     "assumed of sizes and bandwidths of memories; none: of nothing"},
+    {0, true, "most-points", "N", OPTION_COUNT, AT(most_points),
+     "a search compiles at most so many points"},
     {0, true, "resume", "FILE", OPTION_TEXT, AT(resume),
      "points.jsonl of a run that was stopped"},
     {0, true, "shard", "i/n", OPTION_TEXT, AT(shard),
@@ -355,6 +367,7 @@ typedef struct Lists {
     Names start, end;
     VEC(const char *) target;
     VEC(HwSetting) vary;
+    VEC(const char *) rising;
     VEC(HwSetting) pool;
     VEC(const char *) bits;
 } Lists;
@@ -436,6 +449,9 @@ static bool store(Arena *arena, const Option *option, const char *text,
         return true;
     case OPTION_EXPECT:
         vec_push(arena, &lists->expect, text);
+        return true;
+    case OPTION_RISING:
+        vec_push(arena, &lists->rising, text);
         return true;
     case OPTION_BITS:
         vec_push(arena, &lists->bits, text);
@@ -581,6 +597,8 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
     out->n_targets = lists.target.n;
     out->varies = lists.vary.at;
     out->n_varies = lists.vary.n;
+    out->risings = lists.rising.at;
+    out->n_risings = lists.rising.n;
     out->help_all = out->help && optind < argc && !strcmp(argv[optind], "all");
     if (out->help || out->print_passes)
         return true;

@@ -402,6 +402,23 @@ typedef struct HwNumbers {
     HwRange weight_bits; /* unset: any */
 } HwNumbers;
 
+/* Something that a machine costs, or that running a network on it does: a sum
+ * of factors by what there is, or happens. */
+typedef struct HwCost {
+    const char *name;
+    double base;
+    const double *memory;   /* of a byte of size, by memory; or NULL */
+    const double *lanes;    /* of a product a cycle, by engine; or NULL */
+    const double *products; /* of a product, by engine; or NULL */
+    double ddr, weights, cycles;
+} HwCost;
+
+/* What running a network counts. */
+typedef struct HwCounts {
+    const uint64_t *products; /* by engine */
+    uint64_t ddr, weights, cycles;
+} HwCounts;
+
 typedef struct HwSpec {
     const char *machine; /* name */
     const char *doc;
@@ -427,6 +444,8 @@ typedef struct HwSpec {
     HwNative native;
     HwBundle bundle;
     HwHost host;
+    uint32_t n_costs;
+    const HwCost *cost;
     uint32_t max_instructions; /* 0: no limit */
     /* rewrites of the graph that this machine asks for */
     bool conv_1x1_stride2;   /* -> max pool 1x1 stride 2, then conv 1x1 */
@@ -536,5 +555,13 @@ Repl hwspec_repl_rule(const HwSpec *spec, uint32_t channels, uint32_t area,
                       bool on_the_fly);
 /* Rows of the weight cache: full*area + ceil(sections*area/units). */
 uint64_t hwspec_weight_rows(Repl repl, uint32_t area);
+
+/* Products that an engine can make in a cycle of its own. */
+double hwspec_lanes(const HwEngine *engine);
+/* `counts` NULL: of the machine alone. */
+double hwspec_cost(const HwSpec *spec, const HwCost *cost,
+                   const HwCounts *counts);
+/* Does it depend on what is run? */
+bool hwspec_cost_of_runs(const HwCost *cost);
 
 #endif

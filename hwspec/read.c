@@ -268,6 +268,9 @@ static const Key top_keys[] = {
         "in which memories a bundle keeps what"),
     KEY("host", read_host, HwSpec, host,
         "how fast layers are that no engine runs; else a small processor"),
+    {"costs", read_costs, 0, false,
+     "map: what the machine costs, and a run on it, in units of your own: area, "
+     "energy"},
     {"limits", read_limits, 0, false, "of the whole machine"},
     {"rewrites", read_rewrites, 0, false,
      "what shall be done to the network first"},
@@ -306,6 +309,7 @@ const Section *const hwspec_sections[] = {
     &read_bundle_section,
     &read_host_section,
     &read_numbers_section,
+    &read_cost_section,
     NULL,
 };
 

@@ -101,6 +101,7 @@ ReadValue read_arithmetic;  /* read_arith.c */
 ReadValue read_arith_name;  /* ... const HwArith *: one by name */
 ReadValue read_replication; /* read_tiling.c */
 ReadValue read_tiling;
+ReadValue read_costs;   /* read_costs.c */
 ReadValue read_numbers; /* read_numbers.c; `out` is the HwNumbers */
 ReadValue read_bundle;  /* read_bundle.c; `out` is the HwBundle */
 
@@ -124,6 +125,7 @@ extern const Section read_engine_section;
 extern const Section read_operands_section;
 extern const Section read_unroll_section;
 extern const Section read_numbers_section;
+extern const Section read_cost_section;
 extern const Section read_replication_section;
 extern const Section read_copies_section;
 extern const Section read_tiling_section;

@@ -43,9 +43,7 @@ static void add_memories(JsonOut *to, const HwSpec *spec) {
 /* Products an engine can make in a cycle of the machine. */
 static double peak(const HwSpec *spec, uint32_t engine) {
     const HwEngine *e = &spec->engine[engine];
-    const HwUnroll *u = &e->unroll;
-    return (double)u->out_c * u->in_c * u->kernel * u->out_h * u->out_w *
-           e->clock / spec->clock;
+    return hwspec_lanes(e) * e->clock / spec->clock;
 }
 
 static void add_lanes(JsonOut *to, const HwSpec *spec, const SimResult *sim) {

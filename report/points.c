@@ -21,6 +21,13 @@ uint64_t point_axis(const Point *point, PointAxis axis) {
 
 /* ---- cost ---- */
 
+const double *point_cost_of(const Point *point, const char *name) {
+    for (uint32_t i = 0; i < point->n_costs; i++)
+        if (!strcmp(point->cost_name[i], name))
+            return &point->cost[i];
+    return NULL;
+}
+
 bool points_by_time(uint32_t n, const Point *point) {
     const Point *first = NULL;
     for (uint32_t i = 0; i < n; i++) {
@@ -185,7 +192,8 @@ static void cell(Text *text, const char *value) {
         text_add(text, value);
 }
 
-static void csv_row(Text *text, const Point *p) {
+/* Beside `of`, which has the most costs. */
+static void csv_row(Text *text, const Point *p, const Point *of) {
     text_addf(text, "%u,", p->index);
     quoted(text, p->network);
     text_add(text, ",");
@@ -195,6 +203,12 @@ static void csv_row(Text *text, const Point *p) {
         cell(text, p->value[k]);
     }
     text_addf(text, ",%s,", point_status_name[p->status]);
+    for (uint32_t k = 0; of && k < of->n_costs; k++) {
+        const double *cost = point_cost_of(p, of->cost_name[k]);
+        if (cost && p->status == POINT_FITS)
+            text_addf(text, "%.10g", *cost);
+        text_add(text, ",");
+    }
     if (p->status == POINT_FITS)
         text_addf(text,
                   "%" PRIu64 ",%.6f,%" PRIu64 ",%" PRIu64 ",%" PRIu64
@@ -214,10 +228,19 @@ const char *points_csv(Arena *arena, uint32_t n, const Point *point) {
         text_add(&text, ",");
         cell(&text, point[0].path[i]);
     }
-    text_add(&text, ",status,cycles,ms,am_capacity_bytes,am_peak_bytes,"
+    text_add(&text, ",status,");
+    const Point *most = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        if (point[i].n_costs && (!most || point[i].n_costs > most->n_costs))
+            most = &point[i];
+    for (uint32_t i = 0; most && i < most->n_costs; i++) {
+        cell(&text, most->cost_name[i]);
+        text_add(&text, ",");
+    }
+    text_add(&text, "cycles,ms,am_capacity_bytes,am_peak_bytes,"
                     "ddr_bytes,ddr_compulsory_bytes,weight_bytes,instructions,"
                     "reason\n");
     for (uint32_t i = 0; i < n; i++)
-        csv_row(&text, &point[i]);
+        csv_row(&text, &point[i], most);
     return text_str(&text);
 }

@@ -42,6 +42,8 @@ uint64_t point_axis(const Point *point, PointAxis axis);
 
 /* True where points run at different clocks, so that cycles do not compare. */
 bool points_by_time(uint32_t n, const Point *point);
+/* The cost of that name in the hwspec; NULL: it has none. */
+const double *point_cost_of(const Point *point, const char *name);
 /* What a point costs: nanoseconds, or cycles. */
 uint64_t point_cost(const Point *point, bool by_time);
 

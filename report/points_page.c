@@ -8,8 +8,6 @@
 #include "report/html.h"
 #include "report/points.h"
 
-#include <string.h>
-
 static const struct {
     const char *key, *name;
     size_t at;
@@ -75,11 +73,9 @@ static void add_measures(JsonOut *to, const Names *costs) {
 
 static void add_costs(JsonOut *to, const Names *costs, const Point *p) {
     for (uint32_t i = 0; i < costs->list.n; i++) {
-        uint32_t k = 0;
-        while (k < p->n_costs && strcmp(p->cost_name[k], costs->list.at[i]))
-            k++;
-        if (k < p->n_costs)
-            json_out_value(to, NULL, cJSON_CreateNumber(p->cost[k]));
+        const double *cost = point_cost_of(p, costs->list.at[i]);
+        if (cost)
+            json_out_value(to, NULL, cJSON_CreateNumber(*cost));
         else
             json_out_text(to, NULL, NULL);
     }

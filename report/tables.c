@@ -23,9 +23,7 @@ double event_utilisation(const HwSpec *spec, const SimEvent *e) {
     if (e->use >= spec->n_engines || !e->cycles)
         return 0;
     const HwEngine *engine = &spec->engine[e->use];
-    const HwUnroll *u = &engine->unroll;
-    double peak = (double)u->out_c * u->in_c * u->kernel * u->out_h * u->out_w *
-                  engine->clock / spec->clock;
+    double peak = hwspec_lanes(engine) * engine->clock / spec->clock;
     return (double)e->macs / ((double)e->cycles * peak);
 }
 

@@ -8,8 +8,11 @@ makes. Kinds of tests:
   rooms  tests/rooms.py: no room uses what stands behind it
   cli    tests/cli.py: commands with their exact output
   docs   tests/docs.py: documents show what the commands print
+  goal   tests/goal.py: searches of machines find what the grid has
+  pages  tests/pages.py: reports and sweeps, worked with in a browser
   library  tests/library.py: the planners, installed and used
   api    tests/api.py: libamphora and the Python package, beside the command
+  notebooks  tests/notebooks.py: examples/notebooks, top to bottom
   onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
   exported  tests/exported.py: modules of torch as ONNX, against torch
   e2e    tests/e2e.py: networks x machines, verified
@@ -125,11 +128,11 @@ def scripts(long):
             "mutate_listing",
             "cli",
             "docs",
-            "library", "api",
+            "library", "api", "notebooks",
             "lint",
             "rooms",
             "mutants",
-            "explore", "pages",
+            "explore", "goal", "pages",
             "figures", "listing",
             "cycles",
             "bundle",

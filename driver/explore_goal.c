@@ -1,0 +1,518 @@
+/* explore_goal.c - the best of many machines without trying all; see goal.h.
+ *
+ * Input: the grid of a sweep, limits, an aim. Output: the machine that meets
+ * the limits and has the best aim, what binds it, and what the next better one
+ * would miss. Assumed: where values of rising paths are no smaller, and all
+ * else is the same, a machine is slower, or moves more bytes, by no more than
+ * the planner's noise. So what misses an upper limit of such a figure by more
+ * takes all smaller machines with it. An aim of that kind is sought among the
+ * largest machines, so it may be missed by as much. The rest is exact: fixed
+ * figures need no compilation.
+ */
+#include "driver/goal.h"
+
+#include "base/map.h"
+#include "report/moves.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A search for plans ends where little could be won: so much more may a larger
+ * memory take. */
+static const double noise = 1.04;
+
+typedef enum State { OPEN, OUT, RUN } State;
+
+typedef struct Machine {
+    State state;
+    bool fits, right; /* of those that were run: all networks; the limits */
+    uint32_t group;   /* all but rising values the same */
+    double *rising;   /* by rising path */
+    Point fixed;      /* costs and capacity, where they are asked for */
+    Point *point;     /* by network, of those that were run */
+    double aim;       /* where it is known */
+} Machine;
+
+typedef struct Search {
+    Arena *arena;
+    Diag *diag;
+    const Sweep *sweep;
+    Goal goal;
+    PointSet *set;
+    uint32_t n, n_networks, n_rising;
+    const uint32_t *rising; /* indices of --vary */
+    Machine *machine;
+    Machine *best;
+    uint32_t compiled; /* points */
+    bool failed, spent;
+} Search;
+
+/* ---- what is assumed ---- */
+
+static bool ends_in(const char *text, const char *end) {
+    size_t n = strlen(text), m = strlen(end);
+    return n > m && !strcmp(text + n - m, end);
+}
+
+static bool is_rising(const Options *o, const char *path) {
+    for (uint32_t i = 0; i < o->n_risings; i++)
+        if (!strcmp(o->risings[i], "none"))
+            return false;
+    for (uint32_t i = 0; i < o->n_risings; i++)
+        if (!strcmp(o->risings[i], path))
+            return true;
+    return !strncmp(path, "memories.", 9) &&
+           (ends_in(path, ".size") || ends_in(path, ".bandwidth"));
+}
+
+/* 2MiB, 17.28GB/s, 500MHz: what stands before the unit is a power. */
+static double number_of(const char *text) {
+    static const char prefix[] = "KMGT";
+    char *end;
+    double value = strtod(text, &end);
+    const char *at = *end ? strchr(prefix, *end == 'k' ? 'K' : *end) : NULL;
+    return at ? value *
+                    pow(end[1] == 'i' ? 1024 : 1000, (double)(at - prefix + 1))
+              : value;
+}
+
+static bool is_below(const Search *s, const Machine *a, const Machine *b) {
+    for (uint32_t i = 0; i < s->n_rising; i++)
+        if (a->rising[i] > b->rising[i])
+            return false;
+    return a->group == b->group;
+}
+
+/* ---- machines ---- */
+
+static uint32_t index_of(const Search *s, const Machine *m) {
+    return (uint32_t)(m - s->machine);
+}
+
+static const char *group_name(const Search *s, const Point *p) {
+    const char *name = p->target;
+    for (uint32_t i = 0; i < p->n_settings; i++)
+        if (!is_rising(s->sweep->options, p->path[i]))
+            name = arena_printf(s->arena, "%s %s", name, p->value[i]);
+    return name;
+}
+
+static const char *machine_name(const Search *s, const Machine *m) {
+    Point p = sweep_point(s->arena, s->sweep, index_of(s, m));
+    const char *name = p.target;
+    for (uint32_t i = 0; i < p.n_settings; i++)
+        name = arena_printf(s->arena, "%s %s=%s", name, p.path[i], p.value[i]);
+    return name;
+}
+
+static bool asks_fixed(const Goal *goal) {
+    bool any = goal->aim.fixed;
+    for (uint32_t i = 0; i < goal->n_limits; i++)
+        any |= goal->limit[i].figure.fixed;
+    return any;
+}
+
+/* Costs and capacity of the machine; false where it is none. */
+static bool load_fixed(const Search *s, Machine *m) {
+    Options o = *s->sweep->options;
+    Point p = sweep_point(s->arena, s->sweep, index_of(s, m));
+    Arena *scratch = arena_new("machine");
+    HwSetting *settings =
+        ARENA_ARRAY(scratch, HwSetting, o.n_settings + p.n_settings + 1);
+    memcpy(settings, o.settings, o.n_settings * sizeof *settings);
+    for (uint32_t i = 0; i < p.n_settings; i++)
+        if (!is_compiler_option(p.path[i]))
+            settings[o.n_settings++] = (HwSetting){p.path[i], p.value[i]};
+    const HwSpec *spec = hwspec_load(scratch, diag_new(scratch), p.target,
+                                     o.n_settings, settings);
+    if (spec) {
+        m->fixed.am_capacity = hwspec_active_bytes(spec);
+        point_costs(s->arena, spec, NULL, &m->fixed);
+        const char **name =
+            ARENA_ARRAY(s->arena, const char *, spec->n_costs + 1);
+        for (uint32_t i = 0; i < spec->n_costs; i++)
+            name[i] = arena_strdup(s->arena, spec->cost[i].name);
+        m->fixed.cost_name = name;
+    }
+    arena_free(scratch);
+    return spec != NULL;
+}
+
+static bool meets(const Search *s, const Limit *limit, const Point *point) {
+    double value = figure_value(&limit->figure, s->n_networks, point);
+    return limit->least ? value >= limit->value : value <= limit->value;
+}
+
+static void make_machine(Search *s, Map *groups, Machine *m) {
+    Point p = sweep_point(s->arena, s->sweep, index_of(s, m));
+    const char *group = group_name(s, &p);
+    m->group = map_get(groups, group, index_of(s, m));
+    map_put(groups, group, m->group);
+    m->rising = ARENA_ARRAY(s->arena, double, s->n_rising + 1);
+    for (uint32_t i = 0; i < s->n_rising; i++)
+        m->rising[i] = number_of(p.value[s->rising[i]]);
+    if (!asks_fixed(&s->goal))
+        return;
+    if (!load_fixed(s, m)) {
+        m->state = OUT;
+        return;
+    }
+    if (s->goal.aim.fixed)
+        m->aim = figure_value(&s->goal.aim, 1, &m->fixed);
+    for (uint32_t i = 0; i < s->goal.n_limits; i++)
+        if (s->goal.limit[i].figure.fixed &&
+            !meets(s, &s->goal.limit[i], &m->fixed))
+            m->state = OUT;
+}
+
+static void make_machines(Search *s) {
+    uint32_t *rising = ARENA_ARRAY(s->arena, uint32_t, s->sweep->n_varies + 1);
+    for (uint32_t i = 0; i < s->sweep->n_varies; i++)
+        if (is_rising(s->sweep->options, s->sweep->vary[i].path))
+            rising[s->n_rising++] = i;
+    s->rising = rising;
+    s->n = s->sweep->n_points / s->sweep->n_files;
+    s->machine = ARENA_ARRAY(s->arena, Machine, s->n + 1);
+    Map *groups = map_new(s->arena);
+    for (uint32_t i = 0; i < s->n; i++)
+        make_machine(s, groups, &s->machine[i]);
+}
+
+/* ---- one machine is compiled ---- */
+
+static void arrive(void *context, const char *line, size_t len) {
+    Search *s = context;
+    s->failed |= !points_add(s->arena, s->diag, (Loc){"worker", 0, 0}, line,
+                             len, s->set);
+}
+
+/* The set's last points are those of the machine, in any order. */
+static void take_points(Search *s, Machine *m, uint32_t from) {
+    m->point = ARENA_ARRAY(s->arena, Point, s->n_networks);
+    m->fits = true;
+    for (uint32_t i = from; i < s->set->point.n; i++) {
+        const Point *p = &s->set->point.at[i];
+        m->point[p->index / s->n] = *p;
+        m->fits &= p->status == POINT_FITS;
+    }
+}
+
+static bool better(const Search *s, double a, double b) {
+    return s->goal.maximise ? a > b : a < b;
+}
+
+static void judge(Search *s, Machine *m) {
+    m->right = m->fits;
+    for (uint32_t i = 0; m->fits && i < s->goal.n_limits; i++)
+        m->right &= s->goal.limit[i].figure.fixed ||
+                    meets(s, &s->goal.limit[i], m->point);
+    if (m->fits && !s->goal.aim.fixed)
+        m->aim = figure_value(&s->goal.aim, s->n_networks, m->point);
+    if (m->right && (!s->best || better(s, m->aim, s->best->aim)))
+        s->best = m;
+}
+
+static bool compile(Search *s, Machine *m) {
+    uint64_t most = s->sweep->options->most_points;
+    if (most && s->compiled + s->n_networks > most) {
+        s->spent = true;
+        return false;
+    }
+    uint32_t *todo = ARENA_ARRAY(s->arena, uint32_t, s->n_networks);
+    for (uint32_t i = 0; i < s->n_networks; i++)
+        todo[i] = i * s->n + index_of(s, m);
+    uint32_t from = s->set->point.n;
+    s->failed |=
+        !sweep_run(s->arena, s->diag, s->sweep, s->n_networks, todo, arrive, s);
+    if (s->failed)
+        return false;
+    s->compiled += s->n_networks;
+    m->state = RUN;
+    take_points(s, m, from);
+    judge(s, m);
+    return true;
+}
+
+/* ---- which machine is next, and which need not be ---- */
+
+static double limit_value(const Search *s, const Limit *l, const Machine *m) {
+    return figure_value(&l->figure, s->n_networks,
+                        l->figure.fixed ? &m->fixed : m->point);
+}
+
+/* Does what is below the machine miss a limit, too? */
+static bool misses_below(const Search *s, const Machine *m) {
+    if (!m->fits)
+        return true;
+    for (uint32_t i = 0; i < s->goal.n_limits; i++) {
+        const Limit *l = &s->goal.limit[i];
+        if (l->figure.falls && !l->least &&
+            limit_value(s, l, m) > l->value * noise)
+            return true;
+    }
+    return false;
+}
+
+static bool aim_falls(const Search *s) {
+    return s->goal.aim.falls && !s->goal.maximise;
+}
+
+static void leave_out(Search *s, const Machine *m) {
+    bool below = misses_below(s, m) || (m->right && aim_falls(s));
+    for (uint32_t i = 0; i < s->n; i++) {
+        Machine *other = &s->machine[i];
+        bool worse = m->right && s->goal.aim.fixed &&
+                     !better(s, other->aim, s->best->aim);
+        if (other->state == OPEN && (worse || (below && is_below(s, other, m))))
+            other->state = OUT;
+    }
+}
+
+/* Machines that are settled by this one at least, whatever comes out. */
+static uint32_t settles(const Search *s, const Machine *m) {
+    uint32_t below = 0, worse = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const Machine *other = &s->machine[i];
+        if (other->state != OPEN)
+            continue;
+        below += is_below(s, other, m);
+        worse += s->goal.aim.fixed && !better(s, other->aim, m->aim);
+    }
+    if (!s->goal.aim.fixed)
+        return below;
+    return below < worse ? below : worse;
+}
+
+static Machine *next_machine(const Search *s) {
+    Machine *found = NULL;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        Machine *m = &s->machine[i];
+        uint32_t n = m->state == OPEN ? settles(s, m) : 0;
+        if (n > most) {
+            most = n;
+            found = m;
+        }
+    }
+    return found;
+}
+
+/* The one whose fixed aim is better than the best's by least. */
+static Machine *next_better(const Search *s) {
+    Machine *found = NULL;
+    for (uint32_t i = 0; s->goal.aim.fixed && s->best && i < s->n; i++) {
+        Machine *m = &s->machine[i];
+        bool closer = better(s, m->aim, s->best->aim) &&
+                      (!found || better(s, found->aim, m->aim));
+        bool allowed = m->fixed.am_capacity > 0;
+        for (uint32_t k = 0; k < s->goal.n_limits; k++)
+            allowed &= !s->goal.limit[k].figure.fixed ||
+                       meets(s, &s->goal.limit[k], &m->fixed);
+        if (closer && allowed)
+            found = m;
+    }
+    return found;
+}
+
+/* ---- what is said ---- */
+
+static const char *shown(Arena *arena, double value) {
+    return value >= 1000 ? with_commas(arena, (uint64_t)(value + 0.5))
+                         : arena_printf(arena, "%.6g", value);
+}
+
+/* How near the limit it is: 1 is at it. */
+static double strain(const Search *s, const Limit *l, const Machine *m) {
+    double value = limit_value(s, l, m);
+    return l->least ? l->value / value : value / l->value;
+}
+
+static const Limit *tightest(const Search *s, const Machine *m) {
+    const Limit *most = NULL;
+    for (uint32_t i = 0; i < s->goal.n_limits; i++)
+        if (!most || strain(s, &s->goal.limit[i], m) > strain(s, most, m))
+            most = &s->goal.limit[i];
+    return most;
+}
+
+typedef struct Heavy {
+    const char *layer;
+    uint64_t cycles, all;
+    SimCost bound;
+} Heavy;
+
+/* The layer of most cycles, and what they are spent on. */
+static Heavy heaviest(Arena *arena, const SimResult *sim) {
+    Heavy heavy = {.all = sim->cycles};
+    Map *map = map_new(arena);
+    uint64_t *sums = ARENA_ARRAY(
+        arena, uint64_t, (size_t)(sim->n_events + 1) * (SIM_COST_COUNT + 1));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < sim->n_events; i++) {
+        const SimEvent *e = &sim->event[i];
+        const char *layer = event_layer(arena, e);
+        uint32_t at = map_get(map, layer, n);
+        n += at == n;
+        map_put(map, layer, at);
+        uint64_t *cost = &sums[(size_t)at * (SIM_COST_COUNT + 1)];
+        cost[SIM_COST_COUNT] += e->cycles;
+        for (int k = 0; k < SIM_COST_COUNT; k++)
+            cost[k] += e->cost[k];
+        if (cost[SIM_COST_COUNT] > heavy.cycles) {
+            heavy.cycles = cost[SIM_COST_COUNT];
+            heavy.layer = layer;
+            heavy.bound = SIM_COMPUTE;
+            for (int k = 1; k < SIM_COST_COUNT; k++)
+                if (cost[k] > cost[heavy.bound])
+                    heavy.bound = (SimCost)k;
+        }
+    }
+    return heavy;
+}
+
+static void say_layer(const Search *s, const Machine *m, uint32_t network) {
+    Point p = sweep_point(s->arena, s->sweep, network * s->n + index_of(s, m));
+    const Listing *listing;
+    const SimResult *sim =
+        point_run(s->arena, s->sweep->options, NULL, &p, &listing);
+    Heavy heavy = sim ? heaviest(s->arena, sim) : (Heavy){0};
+    if (heavy.layer)
+        say("layer   %s: %s has %.1f %% of the cycles, bound by %s\n", p.name,
+            heavy.layer,
+            (double)heavy.cycles / (double)(heavy.all ? heavy.all : 1) * 100,
+            sim_cost_name[heavy.bound]);
+}
+
+static void say_next(const Search *s, const Machine *m) {
+    say("next    %s: %s %s", machine_name(s, m), s->goal.aim.text,
+        shown(s->arena, m->aim));
+    if (m->state != RUN) {
+        say(", not compiled\n");
+        return;
+    }
+    if (!m->fits) {
+        for (uint32_t i = 0; i < s->n_networks; i++)
+            if (m->point[i].status != POINT_FITS) {
+                say(": %s %s: %s\n", m->point[i].name,
+                    point_status_name[m->point[i].status], m->point[i].reason);
+                return;
+            }
+    }
+    const char *between = " would miss ";
+    for (uint32_t i = 0; i < s->goal.n_limits; i++) {
+        const Limit *l = &s->goal.limit[i];
+        if (l->figure.fixed || meets(s, l, m->point))
+            continue;
+        double value = limit_value(s, l, m);
+        say("%s%s, %s of %s", between, l->figure.text, shown(s->arena, value),
+            shown(s->arena, l->value));
+        between = " and ";
+    }
+    say("\n");
+}
+
+/* Pairs of points that contradict what is assumed. */
+static uint32_t contradictions(const Search *s) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        for (uint32_t k = 0; k < s->n; k++) {
+            const Machine *a = &s->machine[i], *b = &s->machine[k];
+            if (a->state != RUN || b->state != RUN || i == k ||
+                !is_below(s, a, b))
+                continue;
+            for (uint32_t p = 0; p < s->n_networks; p++)
+                n += a->point[p].status == POINT_FITS &&
+                     b->point[p].ms > a->point[p].ms * noise;
+        }
+    return n;
+}
+
+static void say_assumed(const Search *s) {
+    for (uint32_t i = 0; i < s->n_rising; i++)
+        say("assumed more of %s costs at most %.0f %% more time or bytes\n",
+            s->sweep->vary[s->rising[i]].path, (noise - 1) * 100);
+    uint32_t against = contradictions(s);
+    if (against)
+        say("        but not in %u pairs of the points that were compiled: "
+            "--rising none assumes nothing\n",
+            against);
+}
+
+static void say_all(const Search *s, const Machine *next) {
+    say("tried   %u of %u points\n", s->compiled, s->n * s->n_networks);
+    say_assumed(s);
+    if (!s->best) {
+        say("best    no machine meets the goal%s\n",
+            s->spent ? ", of those that --most-points allowed" : "");
+        return;
+    }
+    say("best    %s%s\n", machine_name(s, s->best),
+        s->spent ? " (--most-points ended the search)" : "");
+    say("aim     %s %s\n", s->goal.aim.text, shown(s->arena, s->best->aim));
+    for (uint32_t i = 0; i < s->goal.n_limits; i++) {
+        const Limit *l = &s->goal.limit[i];
+        say("limit   %s %s of %s%s\n", l->figure.text,
+            shown(s->arena, limit_value(s, l, s->best)),
+            shown(s->arena, l->value),
+            l == tightest(s, s->best) ? ": the tightest" : "");
+    }
+    const Limit *tight = tightest(s, s->best);
+    bool named = tight && tight->figure.network >= 0;
+    say_layer(s, s->best, named ? (uint32_t)tight->figure.network : 0);
+    if (next)
+        say_next(s, next);
+}
+
+static void add_machine_json(const Search *s, cJSON *json, const char *key,
+                             const Machine *m) {
+    cJSON *item = cJSON_AddObjectToObject(json, key);
+    cJSON_AddStringToObject(item, "machine", machine_name(s, m));
+    cJSON_AddNumberToObject(item, "aim", m->aim);
+    cJSON *limits = cJSON_AddArrayToObject(item, "limits");
+    for (uint32_t i = 0; m->fits && i < s->goal.n_limits; i++) {
+        const Limit *l = &s->goal.limit[i];
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "figure", l->figure.text);
+        cJSON_AddNumberToObject(one, "value", limit_value(s, l, m));
+        cJSON_AddNumberToObject(one, "limit", l->value);
+        cJSON_AddItemToArray(limits, one);
+    }
+}
+
+static void print_search_json(const Search *s, const Machine *next) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddNumberToObject(json, "tried", s->compiled);
+    cJSON_AddNumberToObject(json, "points", s->n * s->n_networks);
+    cJSON_AddBoolToObject(json, "complete", !s->spent);
+    if (s->best)
+        add_machine_json(s, json, "best", s->best);
+    if (next && next->state == RUN)
+        add_machine_json(s, json, "next", next);
+    print_json(s->arena, json);
+}
+
+ExitCode goal_search(Arena *arena, Diag *diag, const Options *o,
+                     PointSet *set) {
+    Sweep sweep;
+    Search s = {.arena = arena, .diag = diag, .sweep = &sweep, .set = set};
+    if (!sweep_make(arena, diag, o, &sweep))
+        return EXIT_BAD_INPUT;
+    if (!goal_read(arena, diag, &sweep, &s.goal))
+        return EXIT_BAD_USAGE;
+    s.n_networks = sweep.n_files;
+    make_machines(&s);
+    for (Machine *m; (m = next_machine(&s)) && compile(&s, m);)
+        leave_out(&s, m);
+    Machine *next = NULL;
+    while (!s.failed && (next = next_better(&s)) && next->state != RUN)
+        if (!compile(&s, next))
+            break;
+    if (s.failed)
+        return EXIT_BAD_INPUT;
+    if (o->json)
+        print_search_json(&s, next);
+    else
+        say_all(&s, next);
+    return s.best ? EXIT_FINE : EXIT_NO_FIT;
+}
