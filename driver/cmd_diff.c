@@ -111,7 +111,23 @@ typedef struct Figure {
 } Figure;
 enum { FIGURES = 7 };
 
-static void figures_of(const Costs cost[SIDES], Figure out[FIGURES]) {
+/* Costs that both hwspecs name. */
+static uint32_t priced(const Costs cost[SIDES], Figure *out) {
+    const Point *a = &cost[0].point, *b = &cost[1].point;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->n_costs; i++) {
+        const double *other = point_cost_of(b, a->cost_name[i]);
+        if (other)
+            out[n++] = (Figure){a->cost_name[i], {a->cost[i], *other}};
+    }
+    return n;
+}
+
+static uint32_t figures_of(Arena *arena, const Costs cost[SIDES],
+                           const Figure **found) {
+    Figure *out =
+        ARENA_ARRAY(arena, Figure, (size_t)FIGURES + cost[0].point.n_costs);
+    *found = out;
     static const char *const name[FIGURES] = {
         "ms",           "cycles",       "AM peak bytes", "DDR bytes",
         "weight bytes", "instructions", "host cycles"};
@@ -129,6 +145,7 @@ static void figures_of(const Costs cost[SIDES], Figure out[FIGURES]) {
             out[i].value[side] = value[i];
         }
     }
+    return FIGURES + priced(cost, out + FIGURES);
 }
 
 /* "0.81": the second of the first. */
@@ -139,14 +156,15 @@ static const char *ratio(Arena *arena, const double value[SIDES]) {
 }
 
 static void print_costs(Arena *arena, const Costs cost[SIDES]) {
-    Figure figure[FIGURES];
-    figures_of(cost, figure);
-    for (int i = 0; i < FIGURES; i++) {
+    const Figure *figure;
+    uint32_t n = figures_of(arena, cost, &figure);
+    for (uint32_t i = 0; i < n; i++) {
         const double *v = figure[i].value;
         const char *text[SIDES];
         for (int side = 0; side < SIDES; side++)
-            text[side] = i ? with_commas(arena, (uint64_t)v[side])
-                           : arena_printf(arena, "%.3f", v[side]);
+            text[side] = i && i < FIGURES
+                             ? with_commas(arena, (uint64_t)v[side])
+                             : arena_printf(arena, "%.3f", v[side]);
         say("  %-14s %16s %16s %8s\n", figure[i].name, text[0], text[1],
             ratio(arena, v));
     }
@@ -206,10 +224,10 @@ static cJSON *network_json(Arena *arena, const char *file,
                                                 arena, &cost[side].point)));
     if (!fits(&cost[0]) || !fits(&cost[1]))
         return json;
-    Figure figure[FIGURES];
-    figures_of(cost, figure);
+    const Figure *figure;
+    uint32_t n = figures_of(arena, cost, &figure);
     cJSON *figures = cJSON_AddObjectToObject(json, "figures");
-    for (int i = 0; i < FIGURES; i++)
+    for (uint32_t i = 0; i < n; i++)
         add_pair(figures, figure[i].name, figure[i].value);
     LayerTable table = layer_table(arena, cost);
     cJSON *layers = cJSON_AddArrayToObject(json, "layers");
@@ -256,6 +274,13 @@ static bool compare_specs(Arena *arena, Diag *diag, const Options *o,
     return ok;
 }
 
+/* What cannot be read, or breaks a rule, is worse than what does not fit. */
+static ExitCode worse(ExitCode code, const Costs *cost) {
+    if (code == EXIT_BAD_INPUT || cost->point.status == POINT_WRONG)
+        return EXIT_BAD_INPUT;
+    return fits(cost) ? code : EXIT_NO_FIT;
+}
+
 ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
     uint32_t n_keys;
     const KeyChange *key = NULL;
@@ -268,12 +293,12 @@ ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
     if (!o->json)
         print_keys(o, n_keys, key);
     cJSON *networks = cJSON_CreateArray();
-    bool all_fit = true;
+    ExitCode code = EXIT_FINE;
     for (uint32_t i = SIDES; i < o->n_files; i++) {
         Costs cost[SIDES];
         for (int side = 0; side < SIDES; side++) {
             cost[side] = costs_of(arena, o, o->files[side], o->files[i]);
-            all_fit &= fits(&cost[side]);
+            code = worse(code, &cost[side]);
         }
         if (o->json)
             cJSON_AddItemToArray(networks,
@@ -283,7 +308,7 @@ ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
     }
     if (!o->json) {
         cJSON_Delete(networks);
-        return all_fit ? EXIT_FINE : EXIT_NO_FIT;
+        return code;
     }
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "a", o->files[0]);
@@ -291,5 +316,5 @@ ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
     cJSON_AddItemToObject(json, "keys", keys_json(n_keys, key));
     cJSON_AddItemToObject(json, "networks", networks);
     print_json(arena, json);
-    return all_fit ? EXIT_FINE : EXIT_NO_FIT;
+    return code;
 }

@@ -4,6 +4,7 @@
  * Invariant: names come out sorted, whatever order the folders list them in.
  */
 #include "base/file.h"
+#include "base/near.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "hwspec/read.h"
@@ -76,12 +77,16 @@ static const char *shipped_path(Arena *arena, const char *name) {
 static void refuse(Arena *arena, Diag *diag, Loc loc, const char *name) {
     Text list = text_new(arena);
     const char *const *names = hwspec_targets(arena);
-    for (uint32_t i = 0; names[i]; i++)
+    Near near = near_to(name);
+    for (uint32_t i = 0; names[i]; i++) {
         text_addf(&list, "%s%s", i ? ", " : "", names[i]);
+        near_look(&near, names[i]);
+    }
     diag_error(diag, loc,
-               "no target is called `%s`; there are: %s; or give a path, with "
+               "no target is called `%s`; %sthere are: %s; or give a path, with "
                "a `/` or ending in .yaml",
-               name, list.len ? text_str(&list) : "none");
+               name, near_question(arena, &near),
+               list.len ? text_str(&list) : "none");
 }
 
 const char *target_path(Arena *arena, Diag *diag, Loc loc, const char *from,

@@ -98,6 +98,7 @@ def test_meant():
             (["compile", TINY, "--raport", "x"], "did you mean --report?"),
             (["compile", TINY, "--vary", "x"], "it is one of explore"),
             (["compille", TINY], "did you mean compile"),
+            (["compile", TINY, "-t", "xdnn-v2-82"], "did you mean `xdnn-v2-28`"),
             (["compile", "xdnn-v2-28", "-t", TINY],
              "network and machine are swapped"),
             (["check", "xdnn-v2-28", "--set", "memories.am.sise=1"],

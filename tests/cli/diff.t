@@ -49,3 +49,5 @@ keys that differ: 2
 SHARE/examples/tiny.prototxt
   xdnn-v2-28: does not fit: step 6 (mix) needs 8,192 bytes of am, which has 1,024: 7,168 short
   ./wide.yaml: does not fit: step 6 (mix) needs 8,192 bytes of am, which has 1,024: 7,168 short
+--- run amphora diff xdnn-v2-28 ./wide.yaml missing.onnx
+--- exit 1
