@@ -100,6 +100,8 @@ static bool run_sweep(Arena *arena, Diag *diag, const Options *o,
     Sweep sweep;
     if (!sweep_make(arena, diag, o, &sweep))
         return false;
+    if (o->submit && strcmp(o->submit, "none") != 0)
+        return sweep_submit(arena, diag, o, sweep.n_points) == EXIT_FINE;
     uint8_t *known = ARENA_ARRAY(arena, uint8_t, sweep.n_points + 1);
     uint32_t *todo;
     Arrivals a = {.arena = arena, .diag = diag, .set = set};

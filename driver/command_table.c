@@ -84,7 +84,8 @@ const Command commands[] = {
      "-o out\n"},
     {"explore", "NET...",
      MACHINE NETWORK PLANNING
-     "images vary goal minimise maximise rising most-points resume shard "
+     "images vary goal minimise maximise rising most-points submit "
+     "shards hosts resume shard "
      "merge jobs reports output json",
      cmd_explore,
      "Tries networks on machines with all combinations of values.\n"

@@ -72,6 +72,11 @@ const SimResult *point_run(Arena *arena, const Options *options,
 void point_costs(Arena *arena, const HwSpec *spec, const SimResult *sim,
                  Point *point);
 
+/* explore_submit.c: gives shards to Slurm or GNU parallel; does not return
+ * where that works. */
+ExitCode sweep_submit(Arena *arena, Diag *diag, const Options *options,
+                      uint32_t n_points);
+
 /* explore_report.c: the page of each point that options->reports names, as
  * DIR/reports/NUMBER.html, and the points' links to them. A point that does
  * not come out as its line says gets none, and a note. */

@@ -65,6 +65,13 @@ static const Option options[] = {
      "assumed of sizes and bandwidths of memories; none: of nothing"},
     {0, true, "most-points", "N", OPTION_COUNT, AT(most_points),
      "a search compiles at most so many points"},
+    {0, true, "submit", "slurm|parallel|none", OPTION_WORD, AT(submit),
+     "give the shards of the sweep to Slurm or GNU parallel, and merge them in "
+     "-o DIR"},
+    {0, true, "shards", "N", OPTION_COUNT, AT(shards),
+     "so many of them (default 16)"},
+    {0, true, "hosts", "FILE", OPTION_TEXT, AT(hosts),
+     "computers for --submit parallel, a line each, as its --sshloginfile"},
     {0, true, "resume", "FILE", OPTION_TEXT, AT(resume),
      "points.jsonl of a run that was stopped"},
     {0, true, "shard", "i/n", OPTION_TEXT, AT(shard),

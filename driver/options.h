@@ -64,6 +64,8 @@ typedef struct Options {
     uint32_t n_risings;
     const char *const *risings; /* --rising */
     uint64_t most_points;       /* --most-points; 0: all */
+    const char *submit, *hosts; /* --submit, --hosts */
+    uint64_t shards;            /* --shards; 0: 16 */
     uint32_t n_pools;
     const HwSetting *pools; /* --pool */
     uint64_t seed;          /* --seed */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Files of report/web, as bytes: tools/embed.cmake. */
-extern const char web_style_css[], web_common_js[];
+extern const char embedded_style_css[], embedded_common_js[];
 
 void html_text(Text *to, const char *text) {
     static const struct {
@@ -36,7 +36,7 @@ static void open_head(Text *to, const char *title) {
                  "content=\"width=device-width\">\n<title>");
     html_text(to, title);
     text_add(to, "</title>\n<style>\n");
-    text_add(to, web_style_css);
+    text_add(to, embedded_style_css);
     text_add(to, "</style></head>");
 }
 
@@ -74,7 +74,7 @@ const char *html_page(Arena *arena, const char *title, const char *json,
                   "type=\"application/json\">\n");
     add_data(&to, json);
     text_add(&to, "\n</script>\n<script>\n");
-    text_add(&to, web_common_js);
+    text_add(&to, embedded_common_js);
     text_add(&to, script);
     text_add(&to, "</script>\n");
     html_close(&to);

@@ -12,7 +12,7 @@ void html_text(Text *to, const char *text);
 
 /* A page that a script draws from data: `json` is written into it so that
  * nothing in its strings is markup. `script`: text of one of report/web. */
-extern const char web_report_js[], web_explore_js[];
+extern const char embedded_report_js[], embedded_explore_js[];
 const char *html_page(Arena *arena, const char *title, const char *json,
                       const char *script);
 

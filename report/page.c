@@ -206,5 +206,5 @@ const char *report_page(Arena *arena, const ReportInput *input) {
     front_add(&out, input);
     add_tables(&out, input, &nodes);
     json_out_close(&out);
-    return html_page(arena, title, text_str(&json), web_report_js);
+    return html_page(arena, title, text_str(&json), embedded_report_js);
 }

@@ -135,5 +135,5 @@ const char *points_page(Arena *arena, uint32_t n, const Point *point) {
     add_names(&out, "networks", network.list.n, network.list.at);
     add_names(&out, "targets", target.list.n, target.list.at);
     json_out_close(&out);
-    return html_page(arena, title, text_str(&json), web_explore_js);
+    return html_page(arena, title, text_str(&json), embedded_explore_js);
 }
