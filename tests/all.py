@@ -10,9 +10,11 @@ makes. Kinds of tests:
   docs   tests/docs.py: documents show what the commands print
   goal   tests/goal.py: searches of machines find what the grid has
   pages  tests/pages.py: reports and sweeps, worked with in a browser
+  submit  tests/submit.py: shards of sweeps, lost and doubled
   library  tests/library.py: the planners, installed and used
   api    tests/api.py: libamphora and the Python package, beside the command
   notebooks  tests/notebooks.py: examples/notebooks, top to bottom
+  package  tests/package.py: with --long, the .deb in a clean root
   onnx_testdata  tests/onnx_testdata.py: ONNX's own models and outputs
   exported  tests/exported.py: modules of torch as ONNX, against torch
   e2e    tests/e2e.py: networks x machines, verified
@@ -128,11 +130,11 @@ def scripts(long):
             "mutate_listing",
             "cli",
             "docs",
-            "library", "api", "notebooks",
+            "library", "api", "notebooks", "package",
             "lint",
             "rooms",
             "mutants",
-            "explore", "goal", "pages",
+            "explore", "goal", "submit", "pages",
             "figures", "listing",
             "cycles",
             "bundle",

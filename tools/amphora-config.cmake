@@ -1,5 +1,5 @@
-# find_package(amphora) gives amphora::planner (amphora/planner.h) and
-# amphora::listing (amphora/listing.h).
+# find_package(amphora) gives amphora::amphora (amphora/amphora.h),
+# amphora::planner (amphora/planner.h) and amphora::listing (amphora/listing.h).
 get_filename_component(_amphora "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 if(NOT TARGET amphora::planner)
   add_library(amphora::planner STATIC IMPORTED)
@@ -13,4 +13,11 @@ if(NOT TARGET amphora::listing)
   set_target_properties(amphora::listing PROPERTIES
     INTERFACE_INCLUDE_DIRECTORIES "${_amphora}/include"
     INTERFACE_LINK_LIBRARIES cjson)
+endif()
+if(NOT TARGET amphora::amphora AND EXISTS "${_amphora}/lib/libamphora.so.1")
+  add_library(amphora::amphora SHARED IMPORTED)
+  set_target_properties(amphora::amphora PROPERTIES
+    IMPORTED_LOCATION "${_amphora}/lib/libamphora.so.1"
+    IMPORTED_SONAME libamphora.so.1
+    INTERFACE_INCLUDE_DIRECTORIES "${_amphora}/include")
 endif()
