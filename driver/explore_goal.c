@@ -11,6 +11,7 @@
  */
 #include "driver/goal.h"
 
+#include "base/file.h"
 #include "base/map.h"
 #include "report/moves.h"
 
@@ -378,8 +379,8 @@ static void say_layer(const Search *s, const Machine *m, uint32_t network) {
         point_run(s->arena, s->sweep->options, NULL, &p, &listing);
     Heavy heavy = sim ? heaviest(s->arena, sim) : (Heavy){0};
     if (heavy.layer)
-        say("layer   %s: %s has %.1f %% of the cycles, bound by %s\n", p.name,
-            heavy.layer,
+        say("layer   %s: %s has %.1f %% of the cycles, bound by %s\n",
+            file_stem(s->arena, p.network), heavy.layer,
             (double)heavy.cycles / (double)(heavy.all ? heavy.all : 1) * 100,
             sim_cost_name[heavy.bound]);
 }

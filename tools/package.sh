@@ -5,6 +5,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 out=$(mkdir -p "${1:-out}" && cd "${1:-out}" && pwd)
-cmake -S . -B build-deb -G Ninja -DCMAKE_INSTALL_PREFIX=/usr >/dev/null
-cmake --build build-deb
+# Only what the package holds is built, no tests.
+cmake -S . -B build-deb -G Ninja -DCMAKE_INSTALL_PREFIX=/usr \
+    -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON >/dev/null
+cmake --build build-deb --target amphora libamphora amphora-native \
+    amphora-planner manual
 cd build-deb && cpack -G DEB -B "$out"
