@@ -64,7 +64,8 @@ static void cut_axis(Boxes *b, uint32_t axis) {
     uint32_t all = axis ? b->out.w : b->out.h, *n = &b->n[axis];
     uint32_t q = node_quantum(b->f->g, b->id, axis), last = 0;
     const HwInsnSet *rows = b->f->spec->insns;
-    bool cuts = (axis == 0 || (rows && rows->tells_columns)) &&
+    bool lines = hwspec_by_columns(b->f->spec); /* pitches are of these */
+    bool cuts = (axis == 0 || (rows && rows->tells_columns && !lines)) &&
                 engine_takes_parts(b->f->spec, b->f->g, &b->f->legal[b->id.i],
                                    b->id, axis);
     for (uint32_t k = 1; k <= (cuts ? all : 1) && last != q; k++) {
