@@ -12,6 +12,8 @@
            agreement with the network of real numbers, SQNR
   ort      (--long) what is written as ONNX, in onnxruntime, gives the outputs
            of the same network here on all samples
+  tflite   (--long) what is written as TensorFlow Lite, in its WebAssembly, gives
+           the codes of the same network here under its rule of rounding
 
     tests/quantise.py [--long]
 """
@@ -19,6 +21,7 @@ import array
 import json
 import os
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -544,6 +547,52 @@ def check_ort(folder):
         check(f"{name}: onnxruntime gives our codes", same == n, same)
 
 
+def check_tflite(folder):
+    """Codes of samples by TensorFlow Lite and by us; of ResNet-8 two of 200
+    differ behind its softmax."""
+    import numpy
+    from foreign import NPM, TFLITE, install_npm
+    install_npm(TFLITE)
+    kws = numpy.load(f"{DATA}/kws/samples.npz")["codes"][:120].astype("f4")
+    lenet = numpy.load(f"{DATA}/lenet/samples.npz")["images"][:120]
+    images = numpy.load(f"{DATA}/resnet8/samples.npz")["images"][:20]
+    for name, samples, values, dims, least in (
+            ("kws/kws_float", KWS, (kws[100:] - numpy.float32(MEAN)) *
+             numpy.float32(FACTOR), (1, 49, 10, 1), 240),
+            ("lenet/lenet", LENET, lenet[100:], (1, 28, 28, 1), 200),
+            ("resnet8/resnet8_float", RESNET, images, (1, 32, 32, 3), 190)):
+        stem = name.split("/")[1]
+        out = f"{folder}/tflite-{stem}"
+        if not quantise(f"{DATA}/{name}.onnx", samples[0], out, *samples[1:],
+                        "--rounding", "up", "--repair", "adaround,bias"):
+            continue
+        with open(f"{out}/{stem}.json", encoding="utf-8") as file:
+            first = json.load(file)["nodes"][0]["writes"][0]
+        quant = first.get("quant", first)
+        same = codes = 0
+        for i in range(20):
+            value = values[i].astype("f4").reshape(first["shape"])
+            numpy.save(f"{folder}/one.npy", value)
+            run("eval", f"{out}/{stem}.json", "--input", f"{folder}/one.npy",
+                "-o", f"{folder}/ours")
+            npy = [f for f in os.listdir(f"{folder}/ours")
+                   if not f.endswith(".real.npy")]
+            ours = numpy.load(f"{folder}/ours/{npy[0]}").ravel()
+            code = numpy.rint(value.reshape(dims) /
+                              numpy.float32(quant["scale"])) + quant["zero"]
+            numpy.clip(code, -128, 127).astype("i1").tofile(f"{folder}/raw")
+            subprocess.run(["node", HERE + "/truth_tflite.mjs", NPM,
+                            f"{out}/{stem}.tflite", f"{folder}/theirs", "input",
+                            "x".join(map(str, dims)), f"{folder}/raw"],
+                           check=True, stdout=subprocess.DEVNULL)
+            theirs = numpy.fromfile(f"{folder}/theirs.0", "i1")
+            same += int((theirs == ours).sum())
+            codes += theirs.size
+            shutil.rmtree(f"{folder}/ours")
+        print(f"{name}: {same} of {codes} codes equal in TensorFlow Lite")
+        check(f"{name}: TensorFlow Lite gives our codes", same >= least, same)
+
+
 def main():
     long = "--long" in sys.argv[1:]
     if long:
@@ -561,6 +610,7 @@ def main():
             check_trained(folder, long)
             if long:
                 check_ort(folder)
+                check_tflite(folder)
     print(f"quantise: {passed} passed, {failed} failed")
     sys.exit(failed > 0)
 
