@@ -208,10 +208,11 @@ static void search_loose(Arena *arena, const PackProblem *problem,
         return;
     }
     descend_tight(problem, steps / TIGHT_SHARE, result);
-    if (!problem->n_relations)
+    bool related = problem->n_relations > 0;
+    if (!related)
         descend(arena, problem, result);
-    if (!is_decided(problem,
-                    result)) /* relations; bounds that know alignment */
+    /* Keeps hints beside relations; its bounds know more of alignments. */
+    if (related || !is_decided(problem, result))
         pile_improve(arena, problem, result);
     descend_tight(problem, steps, result);
     if (!problem->n_relations)
