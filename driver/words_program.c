@@ -155,9 +155,11 @@ static cJSON *tensor_json(const Emitted *emitted, TensorId id) {
     uint64_t at = layout_offset(emitted->layout, &v, p->first, 0, 0, 0);
     uint32_t next = p->own_c > 1;
     cJSON_AddNumberToObject(json, "address", (double)(p->at + at));
-    cJSON_AddStringToObject(json, "type", quant_type[t->quant.type].name);
+    int32_t less = wordgen_less(emitted->spec, &t->quant);
+    cJSON_AddStringToObject(json, "type",
+                            quant_type[less ? QUANT_I8 : t->quant.type].name);
     cJSON_AddNumberToObject(json, "scale", t->quant.scale);
-    cJSON_AddNumberToObject(json, "zero", t->quant.zero);
+    cJSON_AddNumberToObject(json, "zero", t->quant.zero - less);
     const uint32_t size[3] = {p->own_c, p->h, p->w};
     const uint32_t one[3][3] = {
         {next, 0, 0}, {0, p->h > 1, 0}, {0, 0, p->w > 1}};

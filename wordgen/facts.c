@@ -43,9 +43,10 @@ static void say_volume(Emitter *e, const char *what, TensorId tensor) {
                                                               first, 0, 0, 0))
                         : 0);
     const Quant *q = &graph_tensor(e->g, tensor)->quant;
-    say_of(e, what, "zero", q->zero);
-    say_of(e, what, "lo", quant_type[q->type].lo);
-    say_of(e, what, "hi", quant_type[q->type].hi);
+    int32_t less = wordgen_less(e->spec, q);
+    say_of(e, what, "zero", q->zero - less);
+    say_of(e, what, "lo", quant_type[q->type].lo - less);
+    say_of(e, what, "hi", quant_type[q->type].hi - less);
 }
 
 static void say_volumes(Emitter *e, const Node *node) {
@@ -147,8 +148,10 @@ static void say_rule(Emitter *e, const Node *node) {
     say(e, "scales.n", n);
     for (int i = 0; i < QUANT_RULE_COUNT; i++)
         say_of(e, "rule", quant_rule_name[i], (int)q.rule == i);
-    say(e, "code.lo", q.lo);
-    say(e, "code.hi", q.hi);
+    int32_t less =
+        wordgen_less(e->spec, &graph_tensor(e->g, node->out[0])->quant);
+    say(e, "code.lo", q.lo - less);
+    say(e, "code.hi", q.hi - less);
 }
 
 static const int64_t *codes_of(Emitter *e, const Node *node, ConstRole role,

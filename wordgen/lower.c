@@ -236,6 +236,7 @@ static const Emitted *finish(Emitter *e, uint64_t height) {
                      .layer = layer,
                      .place = e->place,
                      .layout = e->spec->memory[e->spec->backing].layout,
+                     .spec = e->spec,
                      .image = ARENA_ARRAY(e->arena, uint8_t, height + 1),
                      .bytes = height,
                      .constants = e->constant.n};
@@ -288,6 +289,12 @@ const Emitted *wordgen_network(Arena *arena, Diag *diag, const HwSpec *spec,
 
 /* ---- values ---- */
 
+int32_t wordgen_less(const HwSpec *spec, const Quant *q) {
+    bool turns = spec->numbers.stated && spec->numbers.type == HW_NUMBER_INT8 &&
+                 q->type == QUANT_U8;
+    return turns ? -quant_type[QUANT_I8].lo : 0;
+}
+
 typedef struct Walk {
     LayoutTables table;
     const EmitPlace *place;
@@ -314,9 +321,11 @@ void wordgen_store(const Emitted *emitted, TensorId tensor, const float *codes,
                    uint8_t *memory) {
     Arena *scratch = arena_new("wordgen_store");
     Walk w = walk_of(scratch, emitted, tensor);
-    uint64_t n = shape_count(&graph_tensor(emitted->graph, tensor)->shape);
+    const Tensor *t = graph_tensor(emitted->graph, tensor);
+    uint64_t n = shape_count(&t->shape);
+    int32_t less = wordgen_less(emitted->spec, &t->quant);
     for (uint64_t i = 0; i < n; i++)
-        memory[byte_at(&w, i)] = (uint8_t)(int32_t)codes[i];
+        memory[byte_at(&w, i)] = (uint8_t)((int32_t)codes[i] - less);
     arena_free(scratch);
 }
 
@@ -326,9 +335,12 @@ void wordgen_load(const Emitted *emitted, TensorId tensor,
     const Tensor *t = graph_tensor(emitted->graph, tensor);
     Walk w = walk_of(scratch, emitted, tensor);
     uint64_t n = shape_count(&t->shape);
+    int32_t less = wordgen_less(emitted->spec, &t->quant);
     for (uint64_t i = 0; i < n; i++) {
         uint8_t byte = memory[byte_at(&w, i)];
-        codes[i] = t->quant.type == QUANT_I8 ? (float)(int8_t)byte : byte;
+        codes[i] = t->quant.type == QUANT_I8 || less
+                       ? (float)((int8_t)byte + less)
+                       : byte;
     }
     arena_free(scratch);
 }

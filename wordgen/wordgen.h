@@ -43,15 +43,20 @@ typedef struct Emitted {
     const EmitLayer *layer; /* by node of the graph */
     const EmitPlace *place; /* by tensor */
     const Layout *layout;   /* of the backing memory */
-    uint8_t *image;         /* the backing memory before: constants */
-    uint64_t bytes;         /* of it that are used */
-    uint64_t constants;     /* bytes of these */
+    const HwSpec *spec;
+    uint8_t *image;     /* the backing memory before: constants */
+    uint64_t bytes;     /* of it that are used */
+    uint64_t constants; /* bytes of these */
 } Emitted;
 
 /* Of a graph behind the passes. NULL after errors; `*no_fit`: for lack of
  * memory. */
 const Emitted *wordgen_network(Arena *arena, Diag *diag, const HwSpec *spec,
                                const Graph *graph, bool *no_fit);
+
+/* What is taken from a tensor's codes where it lies: 128 of uint8, where the
+ * machine's engines take int8 alone. */
+int32_t wordgen_less(const HwSpec *spec, const Quant *q);
 
 /* Codes in the tensor's order to and from the backing memory. */
 void wordgen_store(const Emitted *emitted, TensorId tensor, const float *codes,
