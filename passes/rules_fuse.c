@@ -5,6 +5,8 @@
  */
 #include "passes/passes_int.h"
 
+#include "hwspec/emit.h"
+
 #include "graph/quant.h"
 
 #include <math.h>
@@ -39,6 +41,14 @@ static bool act_fits(const Match *m) {
 static void fuse_act(Match *m) {
     give_act(m, 1);
     match_fuse_behind(m, 0);
+}
+
+/* The same codes on both sides, so that nothing is rounded between. */
+static bool act_cuts_codes(const Match *m) {
+    const HwSpec *spec = m->context->spec;
+    return spec && program_emit(spec) &&
+           quant_equal(&match_out(m, 0)->quant, &match_out(m, 1)->quant) &&
+           takes_act(m, 1);
 }
 
 /* ---- activations behind a maximum ---- */
@@ -226,6 +236,12 @@ static const Rule fuse[] = {
      act_fits,
      fuse_act,
      "an engine applies it on the way out"},
+    {"act-cuts-codes",
+     2,
+     {ON_CODES | TAKES_ACT, OPS(ACT)},
+     act_cuts_codes,
+     fuse_act,
+     "words of the layer cut its codes"},
     {"act-of-codes",
      2,
      {ON_CODES | OPS(CONV), OPS(ACT) | OPS(IDENTITY) | REQUANTS},

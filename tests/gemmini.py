@@ -206,6 +206,22 @@ def test_compiled(folder):
               f"{name}: {made}")
 
 
+def test_unsigned(folder):
+    """Codes of uint8 around 128 lie as int8; a ReLU by itself is the sums'."""
+    net = Net("unsigned")
+    made = net.conv("c", net.input(5, 9, 9), 19, 3, 1, 1)
+    path = net.write(folder, net.node("act", "r", ["c"], *made[1:],
+                                      {"act": "relu"}))
+    with open(path, encoding="utf-8") as file:
+        text = file.read().replace('"int8"', '"uint8"')
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace('"zero": 0', '"zero": 128'))
+    done = run("verify", path, "-t", MACHINE, "--json", *EXACT)
+    told = json.loads(done.stdout) if done.stdout else {"ok": False}
+    check(told["ok"] and told["layers"] == told["engine_layers"] == 1 and
+          told["codes"] == 19 * 81, f"{told} {done.stderr}")
+
+
 def test_host_between(folder):
     """The host means windows; words before and behind it are two lists."""
     net = Net("between")
@@ -320,7 +336,7 @@ def test_recorded(folder):
 
 def main():
     tests = (test_loop, test_rounding, test_refused, test_compiled,
-             test_host_between, test_cycles, test_words, test_not_emitted, test_recorded)
+             test_unsigned, test_host_between, test_cycles, test_words, test_not_emitted, test_recorded)
     for test in tests:
         with tempfile.TemporaryDirectory() as folder:
             test(folder)
