@@ -46,7 +46,9 @@ static void fuse_act(Match *m) {
 /* The same codes on both sides, so that nothing is rounded between. */
 static bool act_cuts_codes(const Match *m) {
     const HwSpec *spec = m->context->spec;
-    return spec && program_emit(spec) &&
+    ActKind kind = match_node(m, 1)->act.kind;
+    bool cuts = kind == ACT_RELU || kind == ACT_RELU6 || kind == ACT_CLIP;
+    return spec && program_emit(spec) && cuts &&
            quant_equal(&match_out(m, 0)->quant, &match_out(m, 1)->quant) &&
            takes_act(m, 1);
 }

@@ -585,6 +585,7 @@ MACHINE(ring_npu, "ring-npu", NULL, NULL)
 MACHINE(vision_npu, "vision-npu", NULL, NULL)
 /* act-of-codes rounds once where the network rounds twice. */
 MACHINE(k210, "k210", "rewrites.act_of_codes", "false")
+MACHINE(gemmini, "gemmini-16", NULL, NULL)
 
 /* The networks are random enough to need every row. */
 static void every_rule_fired(void **state) {
@@ -612,12 +613,19 @@ static void every_rule_fired(void **state) {
 int main(void) {
     firings = tmpfile();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_machine),    cmocka_unit_test(v2_28),
-        cmocka_unit_test(v2_56_strided), cmocka_unit_test(v3_96),
-        cmocka_unit_test(v3_96_valid),   cmocka_unit_test(math_engine),
-        cmocka_unit_test(vision_npu),    cmocka_unit_test(darius_64),
-        cmocka_unit_test(template),      cmocka_unit_test(ring_npu),
-        cmocka_unit_test(k210),          cmocka_unit_test(every_rule_fired),
+        cmocka_unit_test(no_machine),
+        cmocka_unit_test(v2_28),
+        cmocka_unit_test(v2_56_strided),
+        cmocka_unit_test(v3_96),
+        cmocka_unit_test(v3_96_valid),
+        cmocka_unit_test(math_engine),
+        cmocka_unit_test(vision_npu),
+        cmocka_unit_test(darius_64),
+        cmocka_unit_test(template),
+        cmocka_unit_test(ring_npu),
+        cmocka_unit_test(k210),
+        cmocka_unit_test(gemmini),
+        cmocka_unit_test(every_rule_fired),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
