@@ -314,7 +314,7 @@ static bool pointwise(const Builder *b, const Node *node) {
     if (b->kind == MODEL_PLAIN)
         return node->op == OP_ELTWISE || node->op == OP_ACT ||
                node->op == OP_IDENTITY || node->op == OP_RESHAPE;
-    return node_goes_by_pixel(node);
+    return node->op == OP_ELTWISE || node->op == OP_SCALE || node->op == OP_ACT;
 }
 
 static bool same_volume(const Builder *b, TensorId x, TensorId y) {

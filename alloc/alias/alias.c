@@ -188,6 +188,16 @@ static void role_fill(Facts *f, TensorId t) {
 
 /* ---- in place ---- */
 
+/* Code of processors for what goes along channels needs its operand to the end.
+ */
+static bool may_overwrite(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
+    bool pointwise =
+        node->op == OP_ELTWISE || node->op == OP_SCALE || node->op == OP_ACT;
+    return pointwise ||
+           (node_goes_by_pixel(node) && f->legal[id.i].op != HW_OP_LAYER);
+}
+
 static bool in_concat(const Facts *f, TensorId t) {
     return f->role[t.i].parent.i != NONE || f->role[t.i].origin == FROM_PARTS;
 }
@@ -212,7 +222,7 @@ static bool same_repl(const Repl *a, const Repl *b) {
 static bool may_take_place(const Facts *f, NodeId id, TensorId operand) {
     const Node *node = graph_node(f->g, id);
     TensorId result = node->out[0];
-    if (!on_engine(f, id) || !node_goes_by_pixel(node) ||
+    if (!on_engine(f, id) || !may_overwrite(f, id) ||
         !f->spec->engine[f->legal[id.i].engine].in_place ||
         in_concat(f, result) || in_concat(f, operand) || made_ahead(f, operand))
         return false;

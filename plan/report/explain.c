@@ -492,7 +492,8 @@ static void find_lives(Why *y) {
 /* Nodes that write over an operand which nobody reads later, where the machine
  * does that: in this step what they make takes no bytes of its own. */
 static bool over_operand(const Why *y, const Node *node, uint32_t step) {
-    bool pointwise = node_goes_by_pixel(node);
+    bool pointwise =
+        node->op == OP_ELTWISE || node->op == OP_SCALE || node->op == OP_ACT;
     bool in_place = false, free = false;
     for (uint32_t e = 0; pointwise && e < y->spec->n_engines; e++)
         in_place |= y->spec->engine[e].in_place;
