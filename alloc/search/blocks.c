@@ -56,7 +56,7 @@ static void volumes_plan(Staging *s, Volumes *v) {
 
 Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside) {
     uint32_t own = s->schedule->spec->weights;
-    if (own)
+    if (own && aside)
         aside = s->schedule->spec->memory[own].size;
     for (uint32_t i = 0; i < s->volumes.n; i++)
         if (s->volumes.at[i]->size == size && s->volumes.at[i]->aside == aside)
@@ -269,9 +269,10 @@ static uint64_t try_both(Staging *s, uint64_t size, uint64_t within) {
         return 0;
     try_best(s, size, read);
     uint64_t height = read->plan->am_height;
-    if (within == size)
+    bool own = s->schedule->spec->weights;
+    if (within == size && !own)
         return height;
-    Volumes *stay = volumes_within(s, within, size - within);
+    Volumes *stay = volumes_within(s, within, own ? size : size - within);
     if (!stay->plan || is_same(read->plan, stay->plan))
         return height;
     try_best(s, size, stay);
