@@ -35,6 +35,7 @@ typedef struct Config {
     bool streams;  /* what never runs whole keeps nothing in active memory */
     bool tiny;     /* by the smallest tiles */
     bool long_too; /* listings too long for the machine as well */
+    bool roomy;    /* once all is placed, what lies above `cap` may be used */
 } Config;
 
 /* Volumes stay where rows of them are read, of which little is there at a time:

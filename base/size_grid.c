@@ -13,3 +13,7 @@ uint32_t grid_number(uint32_t octave, uint64_t size) {
     uint64_t head = size * octave >> bits;
     return size ? bits * octave + (uint32_t)(head - octave) : 0;
 }
+
+uint64_t grid_below(uint32_t octave, uint64_t size) {
+    return size > 1 ? grid_size(octave, grid_number(octave, size - 1)) : 0;
+}

@@ -10,5 +10,7 @@
 uint64_t grid_size(uint32_t octave, uint32_t number);
 /* The highest number of a size within this one; 0: none. */
 uint32_t grid_number(uint32_t octave, uint64_t size);
+/* The largest size below this one; 0: none. */
+uint64_t grid_below(uint32_t octave, uint64_t size);
 
 #endif

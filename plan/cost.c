@@ -90,6 +90,13 @@ static bool same_step(const Action *a, const Action *b) {
            b->kind != ACTION_HOST;
 }
 
+/* By its engine; moves are behind all of these. */
+static uint32_t step_unit(const Action *a) {
+    return is_move(a)             ? HW_MAX_ENGINES
+           : a->legal.engine >= 0 ? (uint32_t)a->legal.engine
+                                  : 0;
+}
+
 uint64_t plan_cycles(const Plan *plan) {
     uint64_t sum = 0;
     if (plan->schedule->spec->tiling.rows.moves == HW_MOVES_QUEUED)
@@ -101,10 +108,7 @@ uint64_t plan_cycles(const Plan *plan) {
              (end == i || same_step(&plan->action[i], &plan->action[end]));
              end++) {
             const Action *a = &plan->action[end];
-            uint32_t at =
-                is_move(a)
-                    ? HW_MAX_ENGINES
-                    : (uint32_t)(a->legal.engine < 0 ? 0 : a->legal.engine);
+            uint32_t at = step_unit(a);
             unit[at] += action_cycles(plan, a);
             most = unit[at] > most ? unit[at] : most;
         }
@@ -121,6 +125,17 @@ uint64_t plan_waiting(const Plan *plan) {
     }
     uint64_t busy = moves > work ? moves : work;
     return plan->cycles > busy ? plan->cycles - busy : 0;
+}
+
+uint64_t plan_busy(const Plan *plan) {
+    uint64_t unit[HW_MAX_ENGINES + 1] = {0}, most = 0;
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        uint32_t at = step_unit(a);
+        unit[at] += action_cycles(plan, a);
+        most = unit[at] > most ? unit[at] : most;
+    }
+    return most;
 }
 
 PlanBound plan_bound(const Plan *plan) {

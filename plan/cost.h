@@ -40,6 +40,9 @@ uint64_t plan_cycles(const Plan *plan);
 /* Of plan->cycles, those in which neither all engines together nor all
  * transfers work. */
 uint64_t plan_waiting(const Plan *plan);
+/* Cycles of the engine that works longest, or of all transfers: no order of the
+ * same actions takes less. */
+uint64_t plan_busy(const Plan *plan);
 
 /* ---- compact.c ---- */
 

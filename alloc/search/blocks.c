@@ -164,10 +164,23 @@ static uint64_t height_of(const Plan *plan) {
     return weights.end > plan->am_height ? weights.end : plan->am_height;
 }
 
+/* Its own clock is right on most machines; the first plan tells. */
+static uint64_t cycles_of(Staging *s, const Plan *plan) {
+    const PlanOptions *options = s->options;
+    if (!options->cycles || (s->clock_told && !s->clock_errs))
+        return plan->cycles;
+    uint64_t counted = options->cycles(options->context, plan);
+    s->clock_told = true;
+    s->clock_errs |= counted != plan->cycles;
+    return counted;
+}
+
 static void take(Staging *s, const Blocks *b, const Plan *plan) {
     Traffic traffic = plan_traffic(plan);
-    PlanCost cost = {plan->cycles, traffic.moved + traffic.weights,
+    PlanCost cost = {cycles_of(s, plan), traffic.moved + traffic.weights,
                      traffic.instructions, height_of(plan)};
+    if (cost.cycles == UINT64_MAX)
+        return;
     archive_add(&s->archive, &(Candidate){s->number++, cost});
     if (s->own.found &&
         !plan_cost_less(s->options->objective, &cost, &s->own.cost))
@@ -191,8 +204,9 @@ static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
     StageMost most = {s->options->objective, s->own.cost};
     Blocks b = {volumes, way, size};
     Plan plan;
-    Staged done = blocks_plan(arena, schedule_within(arena, s->schedule, size),
-                              &b, s->own.found ? &most : NULL, &plan);
+    Staged done =
+        blocks_plan(arena, schedule_within(arena, s->schedule, size), &b,
+                    s->own.found && !s->clock_errs ? &most : NULL, &plan);
     if (done == STAGED && s->judges && !is_legal(s, &plan))
         done = STAGE_STUCK;
     if (done == STAGED)
@@ -354,11 +368,12 @@ static void open(Staging *s, Arena *arena, const Schedule *schedule,
 
 static void sizes_try(Staging *s) {
     uint64_t size = s->schedule->spec->memory[0].size;
-    for (uint32_t i = 0; i < s->search.effort->sizes && size; i++) {
+    bool small = search_is_small(&s->search);
+    for (uint32_t i = 0; search_walks(&s->search, i) && size; i++) {
         size_try(s, size);
-        if (!s->own.found || s->own.least || s->one_size)
+        if (s->one_size || (!small && (!s->own.found || s->own.least)))
             return;
-        size = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, size - 1));
+        size = grid_below(GRID_OCTAVE, size);
     }
 }
 

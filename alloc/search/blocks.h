@@ -47,8 +47,10 @@ typedef struct Staging {
     Archive archive;
     bool judges; /* plans are verified before they are the best */
     Rejected rejected;
-    uint32_t number;     /* of plans */
-    BestBlocks own, all; /* the best for one size, and of all */
+    bool clock_told, clock_errs; /* whether plans' own clock was compared with
+                                  * the simulator, and counts otherwise */
+    uint32_t number;             /* of plans */
+    BestBlocks own, all;         /* the best for one size, and of all */
 } Staging;
 
 /* `aside`: bytes that weights have beside them. */

@@ -6,8 +6,8 @@
  * is waited for, that is the answer. Else, for the memory's own size and some
  * below it, all configurations are placed, and bytes counted. Of each size the
  * most promising plans are timed, and the best of these finished. What one size
- * gets does not depend on the others, or on the memory's own but for addresses:
- * so a larger memory gets no worse than what was found for these sizes. Ends
+ * gets does not depend on the others, or, for small networks, on the memory's
+ * own: so a larger memory gets no worse than what a smaller one does. Ends
  * when the effort's steps are used up. Invariant: no clock, no threads, no
  * addresses: equal inputs, equal plans.
  */
@@ -21,14 +21,14 @@
 #include <math.h>
 
 const Effort efforts[EFFORTS] = {
-    {1, .timed = 6, .least_timed = 1, .finished = 1, .steps = 2000,
+    {1, 10000, .timed = 6, .least_timed = 1, .finished = 1, .steps = 2000,
      .packing = 1000},
-    {4, .timed = 8, .least_timed = 3, .finished = 3, .steps = 40000,
+    {4, 150000, .timed = 8, .least_timed = 3, .finished = 3, .steps = 40000,
      .packing = 30000},
-    {13, .timed = 12, .least_timed = 8, .finished = 2, .steps = 400000,
+    {13, 4000000, .timed = 12, .least_timed = 8, .finished = 2, .steps = 400000,
      .packing = 30000},
-    {64, .timed = 32, .least_timed = 32, .finished = 4, .steps = 8000000,
-     .packing = 300000},
+    {64, UINT64_MAX, .timed = 32, .least_timed = 32, .finished = 4,
+     .steps = 8000000, .packing = 300000},
 };
 
 /* ---- one configuration ---- */
@@ -43,7 +43,7 @@ static bool same_config(const Config *a, const Config *b) {
            a->without == b->without && a->runs == b->runs &&
            a->tile_price == b->tile_price && a->evict_whole == b->evict_whole &&
            a->streams == b->streams && a->tiny == b->tiny &&
-           a->long_too == b->long_too;
+           a->long_too == b->long_too && a->roomy == b->roomy;
 }
 
 static bool is_tried(const Search *s, const Config *config) {
@@ -217,7 +217,9 @@ static PlanCost cost_bound(const Search *s, const Trial *t) {
     PlanCost cost = t->cost;
     bool is_long = t->plan->n_actions > LONG_PLAN;
     uint64_t most = cost.cycles / (is_long ? ALL_LONG : ALL);
-    uint64_t saved = t->plan->serial ? plan_waiting(t->plan) : 0;
+    uint64_t busy = plan_busy(t->plan);
+    uint64_t saved =
+        t->plan->serial && cost.cycles > busy ? cost.cycles - busy : 0;
     if (s->schedule->spec->tiling.rows.rolls) {
         saved = is_long ? saved / 2 : saved;
         saved = saved < most ? saved : most;
@@ -243,12 +245,23 @@ static void by_objective(const Search *s, Trial **timed, uint32_t n) {
     }
 }
 
+/* Plans that are the same may differ once tensors are moved apart, and when
+ * they are finished: there is less room for that in less memory. Of large
+ * networks that is not tried. */
+static bool time(Search *s, Trial *t) {
+    uint64_t room = search_is_small(s) && !t->config.roomy ? t->config.cap : 0;
+    if (s->volumes)
+        return !is_seen(s, t->print);
+    return trial_settle(s, t) && !is_seen(s, t->print ^ room) &&
+           trial_time(s, t);
+}
+
 /* Gives those in the pool their time, the best first; how many there are. */
 static uint32_t pool_order(Search *s, Trial **timed) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->n_pool; i++) {
         Trial *t = s->pool[i];
-        if (is_seen(s, t->print) || (!s->volumes && !trial_time(s, t)))
+        if (!time(s, t))
             arena_free(t->arena);
         else
             timed[n++] = t;
@@ -320,6 +333,7 @@ static bool configs_try(Search *s, Configs *list) {
     bool any = false;
     for (uint32_t i = 0; i < list->n; i++) {
         Config config = list->at[i];
+        config.roomy = s->roomy;
         Outcome out = {0};
         if (is_tried(s, &config) || (is_spent(s) && i > 1))
             continue;
@@ -363,20 +377,29 @@ bool search_size(Search *s, uint64_t cap) {
     return size_try(s, cap, UINT64_MAX);
 }
 
+bool search_is_small(const Search *s) {
+    enum { SMALL = 64 };
+    return s->schedule->n_steps <= SMALL;
+}
+
 /* Everything stays, nothing moves but what must, and little is waited for: no
- * other plan is much better. */
+ * other plan is much better. Of a small network one that is a little better may
+ * not be passed over. */
 static bool is_enough(const Search *s, const Trial *t) {
     enum { PART = 32 };
     const Plan *plan = t->plan;
+    uint64_t waiting = search_is_small(s) ? 0 : plan->cycles / PART;
     const HwTiling *tiling = &s->schedule->spec->tiling;
     uint64_t moved = t->traffic.moved;
     return plan->keeps_all && !tiling->tiles.always && !s->hastens &&
            moved - s->compulsory <= moved / PART &&
-           (!plan->serial || plan_waiting(plan) <= plan->cycles / PART);
+           (!plan->serial || plan_waiting(plan) <= waiting);
 }
 
-bool search_kept(Search *s, const Config *config) {
+bool search_kept(Search *s, const Config *asked) {
     Outcome out = {0};
+    Config kept = *asked, *config = &kept;
+    kept.roomy = s->roomy;
     Trial *t = trial_make(s, config, &out);
     Configs list = {0};
     if (!t || !t->plan->keeps_all) {
@@ -417,13 +440,36 @@ static bool has_buffers(const HwSpec *spec) {
     return any;
 }
 
+bool search_walks(const Search *s, uint32_t n) {
+    const PlanEffort *spent = s->options->spent;
+    const Budget *budget = s->options->budget;
+    bool few =
+        !spent || !budget || spent->budget - budget->left < s->effort->walk;
+    return n < s->effort->sizes || few;
+}
+
+/* As a command for a memory of this size does, if not `roomy`: so a larger one
+ * gets no worse plan. */
+static void smaller_size_try(Search *s, uint64_t cap, bool roomy) {
+    Config kept = {.cap = cap, .others = UINT64_MAX};
+    s->roomy = roomy;
+    search_kept(s, &kept);
+    size_try(s, cap, UINT64_MAX);
+    s->roomy = false;
+}
+
 static void smaller_try(Search *s) {
-    const HwSpec *spec = s->schedule->spec;
-    uint64_t cap = spec->memory[0].size;
-    for (uint32_t i = 1; i < s->effort->sizes && cap && !is_spent(s); i++) {
-        cap = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, cap - 1));
-        if (cap < s->never || !size_try(s, cap, UINT64_MAX))
+    uint64_t cap = s->schedule->spec->memory[0].size;
+    bool small = search_is_small(s);
+    for (uint32_t i = 1; search_walks(s, i) && !is_spent(s); i++) {
+        cap = grid_below(GRID_OCTAVE, cap);
+        if (!cap || cap < s->never)
             return;
+        if (small)
+            smaller_size_try(s, cap, false);
+        if (i < s->effort->sizes &&
+            !(small && has_partitions(s->schedule->spec)))
+            smaller_size_try(s, cap, true);
     }
 }
 
@@ -449,7 +495,7 @@ static void less_try(Search *s) {
     for (uint32_t i = 0; i < s->effort->sizes && cap && cap >= s->never; i++) {
         if (cap < memory->size && size_try(s, cap, UINT64_MAX))
             return;
-        cap = grid_size(GRID_OCTAVE, grid_number(GRID_OCTAVE, cap - 1));
+        cap = grid_below(GRID_OCTAVE, cap);
     }
 }
 
@@ -523,6 +569,8 @@ Plan *search_take(Search *s) {
     Trial *t = s->best[0];
     if (!s->volumes && !t->counted)
         trial_count(s, t);
+    if (!s->volumes)
+        trial_leave(s, t);
     arena_join(s->arena, t->arena);
     for (uint32_t i = 1; i < s->n_best; i++)
         s->best[i - 1] = s->best[i];

@@ -11,7 +11,9 @@
 
 /* How far a search goes: budgets in steps, the same on all machines. */
 typedef struct Effort {
-    uint32_t sizes;       /* of the grid, the memory's own included */
+    uint32_t sizes; /* of the grid, the memory's own included, and all of them
+                     * while the search has taken less than so many steps */
+    uint64_t walk;
     uint32_t timed;       /* plans a size whose transfers are scheduled, */
     uint32_t least_timed; /* and where these plans are long */
     uint32_t finished; /* of these, whose transfers are scheduled to the end */
@@ -85,6 +87,9 @@ typedef struct Trial {
     bool counted; /* its cycles are the simulator's, not its own clock's */
 } Trial;
 
+/* Whether a part of memory depends on the memory's size: then plans for less
+ * are timed in the real one, whose partitions lie elsewhere. */
+bool has_partitions(const HwSpec *spec);
 /* Chooses cascades and places everything; false if it does not fit. */
 bool trial_place(Search *s, Trial *t);
 /* Makes actions: bytes and instructions are known then. False, with an error,
@@ -92,13 +97,15 @@ bool trial_place(Search *s, Trial *t);
 bool trial_act(Trial *t, Diag *diag);
 /* Lowers the placement, then moves tensors apart. */
 bool trial_settle(Search *s, Trial *t);
-/* That, and puts transfers beside layers. Cycles are those of the plan's own
+/* After that, puts transfers beside layers. Cycles are those of the plan's own
  * clock. False: it breaks a rule. */
 bool trial_time(Search *s, Trial *t);
 /* Asks the simulator for the cycles. False: it breaks a rule. */
 bool trial_count(Search *s, Trial *t);
 /* trial_time with all that shortens the schedule, from what that found. */
 void trial_finish(Search *s, Trial *t);
+/* The plan is one for the real machine from here on. */
+void trial_leave(const Search *s, Trial *t);
 
 /* The schedule on a machine with a first memory of `size` bytes. */
 const Schedule *schedule_within(Arena *arena, const Schedule *real,
@@ -143,6 +150,7 @@ struct Search {
     bool clock_errs;     /* the simulator was seen to count other cycles than
                           * a plan's own clock */
     uint32_t n_tried;    /* configurations */
+    bool roomy;          /* as of a Config, of what is tried */
     bool judges;         /* plans are verified before they are among the best */
     Rejected rejected;
     Archive archive;
@@ -161,6 +169,10 @@ Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
 bool search_run(Search *s);
 /* Whether everything stays, which is then the best. */
 bool search_kept(Search *s, const Config *config);
+/* Whether one more size is looked at after `n`. */
+bool search_walks(const Search *s, uint32_t n);
+/* Of so few layers that looking at more sizes takes next to no time. */
+bool search_is_small(const Search *s);
 /* Plans within just so many bytes of the first memory. */
 bool search_size(Search *s, uint64_t cap);
 /* Whether the verifier finds the plan legal; others are counted. */

@@ -251,7 +251,14 @@ static void settle(const Search *s, Trial *t) {
     t->a->result = lower;
 }
 
-/* Its partitions are those of the real memories from here on. */
+bool has_partitions(const HwSpec *spec) {
+    bool any = false;
+    for (uint32_t m = 0; m < spec->n_active; m++)
+        any |= spec->memory[m].partitions > 1;
+    return any;
+}
+
+/* Its memories are the real ones from here on. */
 static void enter_real(const Search *s, Trial *t) {
     const HwSpec *real = s->schedule->spec;
     if (!is_capped(s, &t->config))
@@ -280,8 +287,8 @@ bool trial_settle(Search *s, Trial *t) {
     plan->planner = t->a->planner;
     settle(s, t);
     uint64_t packed = pack_height(&t->a->result);
-    if (!s->volumes)
-        enter_real(s, t);
+    if (!s->volumes && (t->config.roomy || has_partitions(s->schedule->spec)))
+        enter_real(s, t); /* whose partitions lie elsewhere */
     if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
         spread(&t->a->d, &t->a->buffers, &t->a->result);
     bool acts = trial_act(t, diag_new(t->arena));
@@ -289,13 +296,16 @@ bool trial_settle(Search *s, Trial *t) {
     return acts;
 }
 
+void trial_leave(const Search *s, Trial *t) {
+    enter_real(s, t);
+    t->plan->schedule = t->a->f->schedule;
+}
+
 /* Steps of the budget to order an action, and to give it its time. */
 enum { ORDERED = 8 };
 
 bool trial_time(Search *s, Trial *t) {
     budget_take(s->options->budget, ORDERED * (uint64_t)t->plan->n_actions);
-    if (!trial_settle(s, t))
-        return false;
     if (t->a->f->spec->tiling.rows.moves == HW_MOVES_BESIDE)
         t->hosts = prefetch_quickly(t->a->f, t->plan);
     count(t);

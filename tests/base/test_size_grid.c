@@ -20,7 +20,23 @@ static void sizes_are_numbered(void **state) {
                      8 << 20);
 }
 
+static void sizes_end_below_one(void **state) {
+    (void)state;
+    uint32_t n = 0;
+    for (uint64_t size = 48960, last; size; n++) {
+        last = size;
+        size = grid_below(4, size);
+        assert_true(size < last);
+    }
+    assert_int_equal(grid_below(4, 48960), 40960);
+    assert_int_equal(grid_below(4, 49152), 40960);
+    assert_int_equal(grid_below(4, 1), 0);
+    assert_int_equal(grid_below(4, 0), 0);
+    assert_true(n > 40 && n < 64);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_are_numbered)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sizes_are_numbered),
+                                       cmocka_unit_test(sizes_end_below_one)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
