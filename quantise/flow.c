@@ -61,6 +61,21 @@ State state_of(Flow *f, const Graph *g, bool keep) {
     return s;
 }
 
+/* False, and an error, where an input had no number on any sample. */
+static bool inputs_have_numbers(const Flow *f, const State *s) {
+    for (uint32_t i = 0; i < s->g->node.n; i++) {
+        const Node *node = &s->g->node.at[i];
+        const Histogram *h = s->seen.histogram[node->out[0].i];
+        if (node->op != OP_INPUT || h->n || h->zeros || !h->nans)
+            continue;
+        diag_error(f->diag, (Loc){0},
+                   "input \"%s\" is no number on any sample",
+                   graph_tensor(s->g, node->out[0])->name);
+        return false;
+    }
+    return true;
+}
+
 /* ---- repairs ---- */
 
 /* What is kept so far, and what was tried. */
@@ -163,6 +178,8 @@ const Quantised *quantise_run(Arena *arena, Diag *diag, const Graph *from,
         diag_error(diag, (Loc){0}, "no layer of the network can be on codes");
         return NULL;
     }
+    if (!inputs_have_numbers(&f, &c.state))
+        return NULL;
     c.db = db_of(&c, &c.state);
     repair(&c);
     Quantised *out = ARENA_NEW(arena, Quantised);

@@ -457,7 +457,7 @@ def check_refused(folder, net):
 
 def check_warned(folder, net):
     n = SHAPE[1] * SHAPE[2] * SHAPE[3]
-    zero, nan = f"{folder}/zero", f"{folder}/nan"
+    zero, nan, none = (f"{folder}/{k}" for k in ("zero", "nan", "none"))
     for i in range(3):
         save(f"{zero}/{i}.raw", floats([0] * n))
         save(f"{nan}/{i}.raw", floats([float("nan")] + planes(draw(i))[1:]))
@@ -466,6 +466,12 @@ def check_warned(folder, net):
     check("warned: always zero", "zero on all samples" in err, err)
     _, _, err = run("quantise", net, "--calibrate", nan)
     check("warned: NaN", "no numbers" in err, err)
+    save(f"{none}/0.raw", floats([float("nan")] * n))
+    code, _, err = run("quantise", net, "--calibrate", none, "-o",
+                       f"{folder}/none.out")
+    check("refused: nothing but NaN", code == 1 and
+          'input "image" is no number on any sample' in err and
+          not os.path.exists(f"{folder}/none.out"), err)
 
 
 # ---- trained networks ----
