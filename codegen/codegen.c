@@ -105,6 +105,8 @@ static void set_columns(const Emitter *e, HwFields *fields, HwOperand operand,
     const Placement *p = placement_of(e, index);
     bool turns = p->ring || p->lines.band;
     set(fields, HW_FIELD_OF(operand, COL), turns ? col : 0);
+    if (!turns)
+        set(fields, HW_FIELD_OF(operand, PITCH), cols);
     set(fields, HW_FIELD_OF(operand, W), cols);
 }
 

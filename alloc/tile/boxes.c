@@ -51,6 +51,8 @@ static bool pieces_of(const Boxes *b, uint32_t axis, uint32_t all, Cut *cut) {
     for (uint32_t at = 0; at < all; at += cut->n) {
         uint32_t n = smaller32(cut->n, all - at);
         uint32_t in = axis_needed(b->f->g, b->id, axis, at, n).in_rows;
+        if (axis == 1 && n == all) /* those that no window reads, too */
+            in = b->in.w;
         if (!in)
             return false;
         cut->most = in > cut->most ? in : cut->most;
