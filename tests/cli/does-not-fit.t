@@ -80,33 +80,15 @@ SHARE/examples/squeezenet.prototxt:24:1: note: pool1 (64x56x56, 1 of its rows): 
 SHARE/examples/squeezenet.prototxt:24:1: note: no stripe of pool1 fits: the lowest, 1 of its 56 rows, takes 25,280 bytes
     layer {
     ^
-amphora: note: --set memories.am.size=28816 would do; 28800 would not
---- run amphora compile SHARE/examples/resnet50.prototxt -t vta-pynq
---- exit 3
---- stdout
---- stderr
-SHARE/examples/resnet50.prototxt:103:1: error: does not fit: step 7 (s2b1/out) needs 172,032 bytes of inp + acc, which has 163,840: 8,192 short
-    layer {
-    ^
-SHARE/examples/resnet50.prototxt:75:1: note: s2b1/expand (256x56x56, 1 of its rows): 57,344 bytes
-    layer {
-    ^
-SHARE/examples/resnet50.prototxt:89:1: note: s2b1/shortcut (256x56x56, 1 of its rows): 57,344 bytes
-    layer {
-    ^
-SHARE/examples/resnet50.prototxt:103:1: note: s2b1/out (256x56x56, 1 of its rows): 57,344 bytes
-    layer {
-    ^
-SHARE/examples/resnet50.prototxt:103:1: note: no stripe of s2b1/out fits: the lowest, 1 of its 56 rows, takes 43,008 bytes
-    layer {
-    ^
+amphora: note: --set memories.am.size=28304 would do; 28288 would not
 --- run amphora compile SHARE/examples/squeezenet.prototxt -t vta-pynq --set memories.wgt.size=1KiB
 --- exit 3
 --- stdout
 --- stderr
-SHARE/hwspec/targets/vta-pynq.yaml:17:3: error: does not fit: wgt, which has 1,024 bytes, leaves weights no room
+SHARE/hwspec/targets/vta-pynq.yaml:17:3: error: does not fit: the fewest weights of fire8/expand3 that can be loaded take 9,216 bytes of wgt, which has 1,024
       wgt: {role: weights, size: 256KiB, unit: 256, id: 1, layout: blocks}
       ^
+amphora: note: --set memories.wgt.size=9KiB would do
 --- run amphora compile SHARE/examples/resnet50.prototxt -t xdnn-v2-28 --set memories.am.size=256KiB
 --- exit 3
 --- stdout

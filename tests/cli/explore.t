@@ -24,7 +24,7 @@ amphora: error: --shard takes i/n with 1 <= i <= n, not 3/2
        does not fit: step 6 (sum) needs 12,288 bytes of am, which has 96: 12,192 short
      1              -            -            -  tiny xdnn-v3-96 memories.am.size=4KiB
        does not fit: step 6 (sum) needs 12,288 bytes of am, which has 4,096: 8,192 short
-     2         16,114       27,840        3,040  tiny xdnn-v3-96 memories.am.size=32KiB  [front AM]
+     2         16,114       24,576        3,040  tiny xdnn-v3-96 memories.am.size=32KiB  [front AM]
      3         16,082       31,392        1,088  tiny xdnn-v3-96 memories.am.size=64KiB  [front AM]  [front DDR]  [enough AM]
 4 points, 2 fit
 --- stderr
