@@ -24,7 +24,7 @@ static void find_an_end(Arena *arena, const PackProblem *problem, Row *row) {
     PackProblem ended = *problem;
     uint64_t bound = row->result.bound, before = row->result.height[0];
     const char *used;
-    for (uint64_t k = 0; k < MOST; k++) {
+    for (uint64_t k = 0; k < MOST && !pack_late(problem); k++) {
         uint64_t size = bound + bound / PARTS * k;
         if (size >= before)
             return;
@@ -35,16 +35,24 @@ static void find_an_end(Arena *arena, const PackProblem *problem, Row *row) {
     }
 }
 
+/* So many seconds from now on; 0: as many as it takes. */
+static PackProblem within(const PackProblem *problem, double seconds) {
+    PackProblem timed = *problem;
+    timed.deadline = seconds > 0 ? pack_clock() + seconds : 0;
+    return timed;
+}
+
 /* A capacity makes it a question: does it fit? Without one: how low? */
 static Row run_planner(Arena *arena, const PackProblem *problem,
-                       const char *name) {
+                       const char *name, double seconds) {
     Row row = {.planner = name};
     const char *used;
     double start = now_ms();
-    pack_memory(arena, problem, name, true, &row.result, &used);
+    PackProblem timed = within(problem, seconds);
+    pack_memory(arena, &timed, name, true, &row.result, &used);
     if (row.result.status == PACK_FITS && !problem->any_fit &&
         problem->n_pools == 1 && row.result.height[0] == problem->pool[0].size)
-        find_an_end(arena, problem, &row);
+        find_an_end(arena, &timed, &row);
     row.ms = now_ms() - start;
     return row;
 }
@@ -215,6 +223,13 @@ static void explain_conflict(Arena *arena, Diag *diag, const char *file,
         what = arena_printf(arena, " need%s at least %s",
                             conflict->n > 1 ? "" : "s",
                             with_commas(arena, conflict->bound));
+    if (!conflict->infeasible) {
+        diag_error(diag, (Loc){file, 0, 0},
+                   "no placement within %s bytes exists: proved, but not of "
+                   "fewer buffers in this budget",
+                   with_commas(arena, room));
+        return;
+    }
     diag_error(diag, (Loc){file, 0, 0},
                "no placement within %s bytes exists: %s%s%s",
                with_commas(arena, room), who, what,
@@ -235,8 +250,8 @@ static void explain_undecided(Arena *arena, Diag *diag, const char *file,
     const PackResult *r = &row->result;
     const char *advice =
         r->nodes ? arena_printf(arena,
-                                "%s steps of search were taken: --budget N "
-                                "allows N",
+                                "%s nodes were searched: --seconds N or "
+                                "--budget N allows more",
                                 with_commas(arena, r->nodes))
                  : arena_printf(arena,
                                 "%s does not search; --planner portfolio does",
@@ -261,11 +276,11 @@ static bool planner_known(Diag *diag, const char *name) {
 }
 
 static uint32_t run_rows(Arena *arena, const PackProblem *problem,
-                         const char *name, Row *row) {
+                         const char *name, double seconds, Row *row) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < n_planners; i++)
         if (!strcmp(name, "all") || !strcmp(name, planners[i].name))
-            row[n++] = run_planner(arena, problem, planners[i].name);
+            row[n++] = run_planner(arena, problem, planners[i].name, seconds);
     return n;
 }
 
@@ -350,21 +365,23 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     prepare(options, &csv);
     Row *row = ARENA_ARRAY(arena, Row, n_planners);
-    uint32_t n = run_rows(arena, &csv.problem, name, row);
+    uint32_t n = run_rows(arena, &csv.problem, name, options->seconds, row);
     const Row *best = row;
     for (uint32_t i = 1; i < n; i++)
         if (is_better(&row[i].result, &best->result))
             best = &row[i];
     PackConflict conflict = {0};
-    if (best->result.status == PACK_INFEASIBLE)
-        pack_irreducible(arena, &csv.problem, &conflict);
+    if (best->result.status == PACK_INFEASIBLE) {
+        PackProblem timed = within(&csv.problem, options->seconds);
+        pack_irreducible(arena, &timed, &conflict);
+    }
     if (!write_outputs(arena, diag, options, &csv, &best->result))
         return EXIT_BAD_INPUT;
     if (options->json)
         report_json(arena, &csv, row, n, best, &conflict);
     else
         report_text(arena, &csv, row, n, best);
-    if (conflict.infeasible && !options->json)
+    if (best->result.status == PACK_INFEASIBLE && !options->json)
         explain_conflict(arena, diag, options->file, &csv, &conflict);
     if (best->result.status == PACK_FAILS)
         explain_undecided(arena, diag, options->file, best);

@@ -102,7 +102,7 @@ const Command commands[] = {
      "network what it costs on both, and the layers where they part most.",
      "--set holds for both. Times of layers overlap where engines do.",
      "./mine.yaml ./other.yaml examples/googlenet.prototxt\n"},
-    {"pack", "PROBLEM", "capacity pool planner output svg budget seed json",
+    {"pack", "PROBLEM", "capacity pool planner output svg seconds budget seed json",
      cmd_pack,
      "Places buffers with lives and sizes in one memory.\n"
      "As low as possible, or anyhow within --capacity; says the lower bound,\n"

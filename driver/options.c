@@ -106,6 +106,8 @@ static const Option options[] = {
      "print all plans that were found and that no other beats"},
     {0, true, "budget", "N", OPTION_NUMBER, AT(budget),
      "looks at layers before a search of orders gives up; pack: steps"},
+    {0, false, "seconds", "X", OPTION_REAL, AT(seconds),
+     "of search, and then the best so far; without --budget no other end"},
     {0, false, "capacity", "BYTES", OPTION_BYTES, AT(capacity),
      "of the memory: what fits into it is good enough"},
     {0, false, "pool", "NAME=BYTES", OPTION_POOL, 0,

@@ -71,6 +71,7 @@ typedef struct Options {
     uint64_t seed;          /* --seed */
     uint64_t batch;         /* --batch */
     uint64_t budget;        /* --budget */
+    double seconds;         /* --seconds; 0: no end */
     uint64_t capacity;      /* --capacity; 0: none */
     double tolerance;       /* --tolerance */
     bool rules;             /* --log-rules */

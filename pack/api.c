@@ -11,7 +11,6 @@
 #include <amphora/planner.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 static const uint64_t MOST = INT64_MAX / 8;
 
@@ -24,12 +23,6 @@ typedef struct Call {
     bool told; /* a placement is in `offsets` */
     Guard guard;
 } Call;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- what is asked ---- */
 
@@ -142,6 +135,8 @@ static PackProblem take_problem(Arena *arena, const Call *call) {
                            .seed = call->options.seed,
                            .budget = call->options.steps,
                            .any_fit = p->capacity && !call->options.lowest};
+    if (call->options.seconds > 0)
+        problem.deadline = call->start + call->options.seconds;
     problem.pool[0] = (Pool){.size = p->capacity ? p->capacity : INT64_MAX / 4,
                              .align = p->alignment ? p->alignment : 1};
     return problem;
@@ -149,14 +144,17 @@ static PackProblem take_problem(Arena *arena, const Call *call) {
 
 /* ---- what is answered ---- */
 
+#define GRACE 1.1
+
 static bool tell(Call *call, bool better) {
     const amphora_planner_options *o = &call->options;
     amphora_planner_progress progress = {
-        .seconds = now() - call->start,
+        .seconds = pack_clock() - call->start,
         .offsets = call->told ? call->offsets : NULL,
         .height = call->told ? call->result->height : 0,
         .better = better};
-    bool late = o->seconds > 0 && progress.seconds >= o->seconds;
+    /* the planners stop by themselves, but for those that take long to begin */
+    bool late = o->seconds > 0 && progress.seconds >= GRACE * o->seconds;
     return (o->progress && o->progress(o->context, &progress)) || late;
 }
 
@@ -216,7 +214,11 @@ static void run_guarded(Call *call) {
 static void conclude(Call *call) {
     amphora_planner_result *r = call->result;
     GuardReason reason = call->guard.reason;
-    r->stopped = reason == GUARD_STOPPED || reason == GUARD_NO_MEMORY;
+    double seconds = call->options.seconds;
+    bool late = seconds > 0 && pack_clock() - call->start >= seconds;
+    r->stopped =
+        reason == GUARD_STOPPED || reason == GUARD_NO_MEMORY ||
+        (late && !r->proved && r->status != AMPHORA_PLANNER_INFEASIBLE);
     if (call->told && reason != GUARD_BUG)
         r->status = AMPHORA_PLANNER_FITS;
     else if (reason == GUARD_NO_MEMORY)
@@ -254,7 +256,7 @@ amphora_planner_place(const amphora_planner_problem *problem,
     Call call = {.problem = problem,
                  .offsets = offsets,
                  .result = result,
-                 .start = now()};
+                 .start = pack_clock()};
     if (options)
         call.options = *options;
     result->status = AMPHORA_PLANNER_UNDECIDED;

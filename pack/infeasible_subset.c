@@ -98,7 +98,7 @@ static bool leave_out(Arena *arena, Filter *f) {
         if (!f->in[b])
             continue;
         f->in[b] = false;
-        PackStatus rest = ask(f);
+        PackStatus rest = pack_late(f->problem) ? PACK_FAILS : ask(f);
         f->in[b] = rest != PACK_INFEASIBLE;
         sure &= rest != PACK_FAILS;
     }

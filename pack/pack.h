@@ -83,7 +83,10 @@ typedef struct PackProblem {
     uint32_t n_relations;
     const Relation *relation;
     uint64_t seed;   /* for planners that draw */
-    uint64_t budget; /* steps of search; 0: the planner's default */
+    uint64_t budget; /* steps of search; 0: the planner's default, or with a
+                      * deadline as many as come before it */
+    double deadline; /* by pack_clock, after which the best so far is the
+                      * answer; 0: none */
     bool any_fit;    /* what fits is enough: no search for less height */
     void (*found)(void *context, const PackResult *result);
     void *context; /* of `found`, which hears of better placements; NULL */
@@ -149,6 +152,12 @@ uint64_t buf_align(const Pool *pool, const Buffer *buf);
 /* Most bytes that buffers alive at one step need, each at its cheapest pool,
  * what may be shared counted once; `*at` (if not NULL) gets the step. */
 uint64_t pack_live_peak(Arena *arena, const PackProblem *problem, uint32_t *at);
+
+/* Seconds since some moment in the past. */
+double pack_clock(void);
+
+/* Is the deadline over? */
+bool pack_late(const PackProblem *problem);
 
 /* Runs the named planner, or for "auto" the rows marked in_auto in the table's
  * order until one fits (the one with the least height among those that fit, if

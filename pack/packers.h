@@ -15,6 +15,10 @@ void pack_layers_within(Arena *arena, const PackProblem *problem,
 /* Fills bound, cost_bound and failed; true where nothing fits. */
 bool pack_refuted(const PackProblem *problem, PackResult *result);
 
+/* Steps of search that the problem allows, where it leaves them open so many.
+ */
+uint64_t pack_steps(const PackProblem *problem, uint64_t otherwise);
+
 /* By buffer: does it lie inside another? NULL if none does. */
 bool *pack_insides(Arena *arena, const PackProblem *problem);
 

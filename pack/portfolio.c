@@ -37,7 +37,8 @@ static void run_cheap(Arena *arena, const PackProblem *problem,
         if (first || pack_better(&best, result))
             pack_keep(result, &best, problem->n_bufs);
         first = false;
-        if (result->status == PACK_FITS && (best.proved || problem->any_fit))
+        if (result->status == PACK_FITS &&
+            (best.proved || problem->any_fit || pack_late(problem)))
             return;
     }
 }
@@ -61,7 +62,7 @@ static void cut_pools(const PackProblem *problem, PackResult *result) {
     for (uint32_t p = 0; p < problem->n_pools; p++) {
         PackProblem cut = *problem;
         uint64_t used = result->height[p];
-        for (uint64_t part = PARTS; part-- > 1;) {
+        for (uint64_t part = PARTS; part-- > 1 && !pack_late(problem);) {
             cut.pool[p].size = used / PARTS * part;
             for (uint32_t i = 0; i < n_planners; i++)
                 if (is_cheap(&planners[i], problem->n_bufs) &&

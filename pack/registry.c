@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <time.h>
 
 #define PLANNER(name, in_auto, doc) {#name, plan_##name, in_auto, doc},
 const Planner planners[] = {
@@ -27,6 +28,22 @@ const Planner *planner_find(const char *name) {
         if (!strcmp(planners[i].name, name))
             return &planners[i];
     return NULL;
+}
+
+double pack_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool pack_late(const PackProblem *problem) {
+    return problem->deadline > 0 && pack_clock() >= problem->deadline;
+}
+
+uint64_t pack_steps(const PackProblem *problem, uint64_t otherwise) {
+    if (problem->budget)
+        return problem->budget;
+    return problem->deadline > 0 ? INT64_MAX : otherwise;
 }
 
 /* Of a search on behalf of "auto", which a compiler waits for: about 10 ms. */
@@ -153,7 +170,8 @@ void pack_memory(Arena *arena, const PackProblem *problem, const char *planner,
         if (all)
             asked.budget = auto_budget(problem, row);
         try_planner(&asked, row, result, used);
-        if (result->proved || (result->status == PACK_FITS && !best))
+        if (result->proved ||
+            (result->status == PACK_FITS && (!best || pack_late(problem))))
             break;
         if (all && row == planners && result->status != PACK_FITS &&
             exact_refuted(problem, &result->bound)) {

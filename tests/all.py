@@ -25,6 +25,7 @@ makes. Kinds of tests:
   fuzz   tests/fuzz.py: damaged input
   placements  tests/placements.py: no plan wastes active memory
   relaxed tests/relaxed.py: a gap or a relation never makes a height worse
+  patience tests/patience.py: --seconds and --budget of pack
   ilp    tests/ilp.py: least heights against an integer program; needs cbc
   orders tests/orders.py: orders and steps, with their proofs
   bundle tests/bundle.py: networks as machine code, linked and run; the
@@ -159,7 +160,7 @@ def scripts(long):
             "containers", "k210_sim", "kmodel", "max78000",
             "weights",
             "placements",
-            "ilp", "relaxed",
+            "ilp", "relaxed", "patience",
             "int8", "quantise",
             "truth_int8",
             "quant",

@@ -286,10 +286,17 @@ static bool try_waste(Search *s, uint32_t lo, uint32_t hi, uint32_t section) {
  * section: its key, whether it is the one. */
 enum { SECTION_WORK = 4 };
 
+static bool is_late(const Search *s) {
+    enum { NODES_A_LOOK = 16 };
+    return s->nodes % NODES_A_LOOK == 0 && strip_late(s->sky->strip);
+}
+
 static bool branch(Search *s, uint32_t lo, uint32_t hi) {
     Niche niche = {lo, hi};
     guard_poll();
     s->nodes++;
+    if (is_late(s))
+        s->max_steps = 0;
     s->stopped = search_steps(s) > s->max_steps || s->fails > s->max_fails;
     if (s->stopped)
         return false;

@@ -164,11 +164,16 @@ static bool retreat(Dive *d) {
     return false;
 }
 
+static bool is_late(const Dive *d) {
+    enum { NODES_A_LOOK = 16 };
+    return d->nodes % NODES_A_LOOK == 0 && pack_late(d->pile->problem);
+}
+
 /* UNKNOWN: too many failures, or no more work. */
 static Answer dive(Dive *d) {
     Choice choice;
     while (choose(d, &choice)) {
-        if (d->fails >= d->most_fails || d->pile->work >= d->end)
+        if (d->fails >= d->most_fails || d->pile->work >= d->end || is_late(d))
             return ANSWER_UNKNOWN;
         choice.trail = d->pile->trail.n;
         vec_push(d->pile->arena, &d->choice, choice);
@@ -204,6 +209,8 @@ Answer pile_ask(Disjunctive *pile, Limit limit, uint64_t seed, uint64_t steps,
                 ? UINT64_MAX
                 : pile->work + steps * WORK_PER_STEP;
     for (uint64_t i = 0; answer == ANSWER_UNKNOWN && pile->work < d.end; i++) {
+        if (i && pack_late(pile->problem))
+            break;
         d.most_fails = d.fails + FIRST_FAILS * luby(i);
         d.choice.n = 0;
         answer = pile_start(pile, limit) ? dive(&d) : ANSWER_NO;

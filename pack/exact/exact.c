@@ -81,7 +81,8 @@ static Verdict probe(Descent *d, uint64_t bytes, uint64_t steps) {
  * they are short. */
 static void sweep_round(Descent *d, uint64_t steps) {
     bool found = false;
-    for (int k = 0; k < SWEEPS && d->spare && !found; k++) {
+    for (int k = 0; k < SWEEPS && d->spare && !found && !pack_late(d->problem);
+         k++) {
         uint64_t spent = d->strip->n + steps / SWEEP_SHARE;
         spent = spent < d->spare ? spent : d->spare;
         found = sweep_search(d->strip, d->problem->seed, d->sweep++, &spent,
@@ -97,7 +98,8 @@ static bool done(const Descent *d) {
     uint64_t most = d->problem->pool[0].size;
     if (d->height != UINT64_MAX && d->problem->any_fit)
         return true;
-    return d->bound >= d->height || d->bound > most || !d->spare;
+    return d->bound >= d->height || d->bound > most || !d->spare ||
+           pack_late(d->problem);
 }
 
 /* From the bound upwards while proofs are quick, then from above. */
@@ -150,8 +152,8 @@ static void descend(Arena *arena, const PackProblem *problem,
                  .bound = strip_bound(strip)};
     uint64_t dead = largest_dead(problem);
     d.bound = dead > d.bound ? dead : d.bound;
-    d.spare = problem->n_bufs > MANY ? STEPS_OF_MANY : DEFAULT_STEPS;
-    d.spare = problem->budget ? problem->budget : d.spare;
+    d.spare = pack_steps(problem, problem->n_bufs > MANY ? STEPS_OF_MANY
+                                                         : DEFAULT_STEPS);
     d.height = result->status == PACK_FITS ? placed_height(problem, result)
                                            : UINT64_MAX;
     if (!done(&d))
@@ -170,9 +172,17 @@ static bool is_decided(const PackProblem *problem, const PackResult *result) {
     return problem->any_fit || placed_height(problem, result) <= result->bound;
 }
 
+/* One part in so many of the steps and of the time that are left. */
+static void take_share(PackProblem *problem, uint64_t share) {
+    double now = pack_clock();
+    problem->budget = pack_steps(problem, DEFAULT_STEPS) / share;
+    if (problem->deadline > now)
+        problem->deadline = now + (problem->deadline - now) / (double)share;
+}
+
 /* Gaps and relations only relax a problem: what was found without them counts,
  * what was proved does not. */
-static void descend_tight(const PackProblem *problem, uint64_t steps,
+static void descend_tight(const PackProblem *problem, uint64_t share,
                           PackResult *result) {
     Arena *arena = arena_new("tight");
     Tight tight;
@@ -181,7 +191,7 @@ static void descend_tight(const PackProblem *problem, uint64_t steps,
         found.pool = ARENA_ARRAY(arena, int32_t, tight.problem.n_bufs);
         found.offset = ARENA_ARRAY(arena, uint64_t, tight.problem.n_bufs);
         tight.problem.found = NULL;
-        tight.problem.budget = steps;
+        take_share(&tight.problem, share);
         if (!pack_refuted(&tight.problem, &found)) {
             plan_greedy_by_size(arena, &tight.problem, &found);
             descend(arena, &tight.problem, &found);
@@ -202,19 +212,23 @@ static void descend_tight(const PackProblem *problem, uint64_t steps,
 
 static void search_loose(Arena *arena, const PackProblem *problem,
                          PackResult *result) {
-    uint64_t steps = problem->budget ? problem->budget : DEFAULT_STEPS;
-    if (steps / TIGHT_SHARE < FIRST_ROUND) { /* a compiler waits */
+    if (pack_steps(problem, DEFAULT_STEPS) / TIGHT_SHARE <
+        FIRST_ROUND) { /* a compiler waits */
         pile_improve(arena, problem, result);
         return;
     }
-    descend_tight(problem, steps / TIGHT_SHARE, result);
+    descend_tight(problem, TIGHT_SHARE, result);
     bool related = problem->n_relations > 0;
     if (!related)
         descend(arena, problem, result);
     /* Keeps hints beside relations; its bounds know more of alignments. */
-    if (related || !is_decided(problem, result))
-        pile_improve(arena, problem, result);
-    descend_tight(problem, steps, result);
+    if (related || !is_decided(problem, result)) {
+        PackProblem half = *problem;
+        if (problem->deadline > 0)
+            take_share(&half, 2);
+        pile_improve(arena, &half, result);
+    }
+    descend_tight(problem, 1, result);
     if (!problem->n_relations)
         pile_keep_hints(arena, problem, result);
 }

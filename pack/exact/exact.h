@@ -54,6 +54,7 @@ typedef struct Strip {
     uint64_t padding; /* bytes: most that a size was rounded up by */
     uint64_t total;   /* bytes: any placement pushed down is no higher */
     uint64_t limit;   /* bytes; see strip_limit */
+    double deadline;  /* by pack_clock; 0: none */
     int64_t capacity; /* units: the limit, rounded up for who lies on top */
 } Strip;
 
@@ -69,6 +70,9 @@ bool items_meet(const Item *a, const Item *b);
 /* Makes `members` and `pins` of items and their sections; false if there are
  * too many. */
 bool strip_index(Arena *arena, Strip *strip);
+
+/* Is the deadline over? */
+bool strip_late(const Strip *strip);
 
 /* Bytes: no placement is lower than this. At least the live peak; more where
  * alignment leaves bytes unused, or a pin lies high. */

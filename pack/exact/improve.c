@@ -72,7 +72,7 @@ static Limit height_limit(const Quest *q, uint64_t value) {
 static bool over(const Quest *q, const Aim *aim) {
     bool any = q->reached.height != UINT64_MAX;
     return *aim->proved >= *aim->reached || !q->spare ||
-           (any && q->problem->any_fit);
+           pack_late(q->problem) || (any && q->problem->any_fit);
 }
 
 static void one_round(Quest *q, const Aim *aim, uint64_t steps) {
@@ -109,7 +109,8 @@ static void find_any(Quest *q) {
 
 static void most_hints(Quest *q) {
     uint64_t steps = q->spare / 4; /* hints are wishes */
-    while (q->reached.hints < q->pile->n_wanted && q->spare) {
+    while (q->reached.hints < q->pile->n_wanted && q->spare &&
+           !pack_late(q->problem)) {
         Limit limit = q->reached;
         limit.hints++;
         if (ask(q, limit, steps) != ANSWER_YES)
@@ -134,7 +135,7 @@ static Quest quest_new(Disjunctive *pile, PackResult *result) {
     Quest q = {.problem = problem, .result = result, .pile = pile};
     q.reached = (Limit){UINT64_MAX, UINT64_MAX, 0};
     q.proved = (Limit){result->cost_bound, result->bound, 0};
-    q.spare = problem->budget ? problem->budget : DEFAULT_STEPS;
+    q.spare = pack_steps(problem, DEFAULT_STEPS);
     if (result->status == PACK_FITS) {
         pack_measure(problem, result);
         q.reached = (Limit){result->cost, pack_height(result), result->hints};

@@ -200,6 +200,7 @@ Strip *strip_new(Arena *arena, const PackProblem *problem) {
     if (problem->n_pools != 1)
         return NULL;
     Strip *strip = ARENA_NEW(arena, Strip);
+    strip->deadline = problem->deadline;
     strip->item = ARENA_ARRAY(arena, Item, problem->n_bufs);
     for (uint32_t b = 0; b < problem->n_bufs; b++) {
         const Buffer *buf = &problem->buf[b];
@@ -211,6 +212,10 @@ Strip *strip_new(Arena *arena, const PackProblem *problem) {
     measure_items(strip, problem);
     find_lives(arena, strip, problem);
     return strip_index(arena, strip) ? strip : NULL;
+}
+
+bool strip_late(const Strip *strip) {
+    return strip->deadline > 0 && pack_clock() >= strip->deadline;
 }
 
 bool strip_index(Arena *arena, Strip *strip) {

@@ -482,7 +482,7 @@ enum { LEAVES_A_STEP = 256 };
 
 /* True when all events are over; false when nothing or no step is left. */
 static bool walk(Sweep *s) {
-    while (s->level.n && s->steps < s->max_steps) {
+    while (s->level.n && s->steps < s->max_steps && !strip_late(s->strip)) {
         Level *level = &s->level.at[s->level.n - 1];
         if (level->section == s->strip->n_sections)
             return true;

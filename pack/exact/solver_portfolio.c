@@ -105,7 +105,8 @@ static Verdict run_drawn(Portfolio *crew, uint64_t bytes, uint64_t steps,
                          int64_t *low) {
     uint64_t end = crew->cost.steps + steps;
     Verdict verdict = NONE;
-    while (verdict == NONE && crew->cost.steps < end) {
+    while (verdict == NONE && crew->cost.steps < end &&
+           !strip_late(crew->strip)) {
         Arena *scratch = arena_new("welded");
         Member member;
         weld_member(scratch, crew, ++crew->cost.draws, &member);

@@ -153,7 +153,8 @@ void plan_hill_climb(Arena *arena, const PackProblem *problem,
     keep(result, &now, n);
     uint64_t best = c.height;
     uint32_t attempts = n ? attempts_for(problem) : 0;
-    for (uint32_t i = 0; i < attempts && best > result->bound; i++) {
+    for (uint32_t i = 0;
+         i < attempts && best > result->bound && !pack_late(problem); i++) {
         if (!attempt(&c, i * 100 / attempts) || c.height >= best)
             continue;
         best = c.height;

@@ -31,7 +31,7 @@ void plan_random(Arena *arena, const PackProblem *problem, PackResult *result) {
                        .pool = ARENA_ARRAY(arena, int32_t, problem->n_bufs),
                        .offset = ARENA_ARRAY(arena, uint64_t, problem->n_bufs)};
     const Placer *fresh = placer_new(arena, problem, &none);
-    for (uint64_t i = 0; i < orders; i++) {
+    for (uint64_t i = 0; i < orders && !pack_late(problem); i++) {
         arena_reset(scratch);
         place_in_order(scratch, fresh, problem->n_bufs,
                        rng_bits(problem->seed, i), result);
