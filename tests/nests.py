@@ -148,7 +148,9 @@ def check(layer, size, alone, folder):
     fields = dict(zip(names, row))
     out = int(fields["dst_h"])
     ours = [int(fields[n]) for n in ("th", "tw", "tc", "tk", "stay")]
-    room = size // ROOM[style]
+    room = min([size // ROOM[style]] +  # or less, where volumes lie lower
+               [int(fields[at], 0) for at, lies in
+                zip(("src", "dst"), style.split("_to_")) if lies == "am"])
     found = list(nests(layer, out, style.startswith("ddr"), room))
     costs = timed(found, plan["listing"], lines, row, names, sets, folder)
     sim = run("simulate", plan["listing"], "-t", "tile-npu", "--memory-only",

@@ -37,6 +37,9 @@ void note_least_tile(Diag *diag, const Attempt *a, NodeId node,
 /* Bytes of the part of the tensor that the owner holds, in the memory where it
  * takes the fewest of those where it may lie, even if that cannot hold it. */
 uint64_t least_volume(const Facts *f, TensorId t, const Owner *o);
+/* Bytes of the node's smallest box, with what it reads; UINT64_MAX if its
+ * stripes are as small. */
+uint64_t boxes_wanted(const Facts *f, NodeId node);
 /* Whether boxes of the node are smaller than its stripes: how small. */
 bool note_boxes(Diag *diag, const Attempt *a, NodeId node);
 

@@ -67,9 +67,7 @@ static uint64_t least_layout(const Facts *f, TensorId t, uint32_t channels,
 /* Bytes of a buffer where it is smallest, even if no memory can hold it. */
 static uint64_t bytes_wanted(const Facts *f, const Buffers *p, uint32_t buf) {
     const Owner *o = &p->owner.at[buf];
-    return o->least != UINT64_MAX
-               ? o->least
-               : least_volume(f, o->tensor, o);
+    return o->least != UINT64_MAX ? o->least : least_volume(f, o->tensor, o);
 }
 
 uint64_t bytes_said(const Attempt *a, uint64_t bytes) {
@@ -144,7 +142,13 @@ static uint64_t place_wanted(const Facts *f, NodeId id) {
 
 /* How a step takes the fewest bytes: as it was tried last, whole or by rows,
  * or otherwise, if it cannot run so. */
-typedef enum Manner { AS_TRIED, IN_PLACE, BY_CHANNEL_TILES, BY_LINES } Manner;
+typedef enum Manner {
+    AS_TRIED,
+    IN_PLACE,
+    BY_CHANNEL_TILES,
+    BY_BOXES,
+    BY_LINES
+} Manner;
 typedef struct Need {
     uint64_t bytes;
     Manner manner;
@@ -162,6 +166,7 @@ static Need need_at(const Attempt *a, const Buffers *p, uint32_t time) {
         return need;
     need_less(&need, place_wanted(a->f, id), IN_PLACE);
     need_less(&need, channel_tiles_wanted(&a->d, id), BY_CHANNEL_TILES);
+    need_less(&need, boxes_wanted(a->f, id), BY_BOXES);
     need_less(&need, lines_wanted(&a->d, time / 2), BY_LINES);
     return need;
 }
@@ -621,6 +626,12 @@ static void say_channel_tiles(Diag *diag, const Attempt *a) {
               is_dense(node) ? " with all that it reads" : "");
 }
 
+/* Where none is as small as a box. */
+static void say_boxes(Diag *diag, const Attempt *a, uint64_t bytes) {
+    say_short(diag, a, bytes);
+    note_boxes(diag, a, step_only(a->f, a->stuck));
+}
+
 /* Where none is as small as line buffers. */
 static void say_lines(Diag *diag, const Attempt *a, uint64_t bytes) {
     say_short(diag, a, bytes);
@@ -671,6 +682,8 @@ void explain(Diag *diag, Attempt *a) {
         say_place(diag, a, sum);
     else if (other && need.manner == BY_CHANNEL_TILES)
         say_channel_tiles(diag, a);
+    else if (other && need.manner == BY_BOXES)
+        say_boxes(diag, a, sum);
     else if (other && need.manner == BY_LINES)
         say_lines(diag, a, sum);
     else

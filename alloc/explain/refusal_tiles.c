@@ -164,28 +164,45 @@ uint64_t least_volume(const Facts *f, TensorId t, const Owner *o) {
     return least;
 }
 
-bool note_boxes(Diag *diag, const Attempt *a, NodeId id) {
-    const Node *node = graph_node(a->f->g, id);
-    Volume v = plan_volume(a->f->g, node->out[0]);
-    Mode mode;
+static uint64_t box_bytes(const Facts *f, NodeId id, const Mode *mode) {
+    const Node *node = graph_node(f->g, id);
     uint64_t sum = 0;
-    if (!boxes_smallest(a->f, id, &mode) ||
-        (mode.cols == v.w && mode.channels == v.c))
-        return false;
     for (uint32_t k = 0; k <= node->n_in; k++) {
-        Volume box = boxes_volume(a->f, id, &mode, k);
+        Volume box = boxes_volume(f, id, mode, k);
         Owner o = {.kind = OWNER_ROW_TILE,
                    .node = id,
                    .rows = box.h,
                    .channels = box.c,
                    .cols = box.w};
-        sum += least_volume(a->f, k < node->n_in ? node->in[k] : node->out[0],
-                            &o);
+        sum += least_volume(f, k < node->n_in ? node->in[k] : node->out[0], &o);
     }
-    diag_note(diag, node->loc,
-              "the smallest part of %s, %u of its %u rows, %u of its %u columns "
-              "and %u of its %u channels, takes %s bytes with what it reads",
-              node->name, mode.rows, v.h, mode.cols, v.w, mode.channels, v.c,
-              with_commas(a->f->arena, bytes_said(a, sum)));
+    return sum;
+}
+
+/* Whether boxes of the node are smaller than its stripes: the smallest. */
+static bool smaller_boxes(const Facts *f, NodeId id, Mode *mode) {
+    if (id.i == NONE || !boxes_smallest(f, id, mode))
+        return false;
+    Volume v = plan_volume(f->g, graph_node(f->g, id)->out[0]);
+    return mode->cols < v.w || mode->channels < v.c;
+}
+
+uint64_t boxes_wanted(const Facts *f, NodeId id) {
+    Mode mode;
+    return smaller_boxes(f, id, &mode) ? box_bytes(f, id, &mode) : UINT64_MAX;
+}
+
+bool note_boxes(Diag *diag, const Attempt *a, NodeId id) {
+    Mode mode;
+    if (!smaller_boxes(a->f, id, &mode))
+        return false;
+    const Node *node = graph_node(a->f->g, id);
+    Volume v = plan_volume(a->f->g, node->out[0]);
+    diag_note(
+        diag, node->loc,
+        "the smallest part of %s, %u of its %u rows, %u of its %u columns "
+        "and %u of its %u channels, takes %s bytes with what it reads",
+        node->name, mode.rows, v.h, mode.cols, v.w, mode.channels, v.c,
+        with_commas(a->f->arena, bytes_said(a, box_bytes(a->f, id, &mode))));
     return true;
 }

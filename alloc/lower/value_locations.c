@@ -11,16 +11,24 @@
 
 /* ---- outside ---- */
 
+/* Whether instructions can tell of the tensor's channels from `c` on in what
+ * lies there. */
+static bool told_within(const Emit *e, TensorId t, uint32_t c, uint32_t where) {
+    const Placement *p = &e->placement.at[where];
+    return hwspec_part_told(e->f->spec, &e->f->spec->memory[p->memory],
+                            &p->whole, p->part_c + c,
+                            plan_volume(e->f->g, t).c);
+}
+
 uint32_t emit_source(Emit *e, TensorId t) {
     uint32_t c = 0;
     for (TensorId a = t; a.i != NONE; a = e->f->role[a.i].parent) {
-        if (e->copy[a.i] != NONE) {
-            if (same_tensor(a, t))
-                return e->copy[t.i];
-            const Placement *p = &e->placement.at[e->copy[a.i]];
-            return emit_outside(e, t, e->region_of.at[e->copy[a.i]],
-                                p->part_c + c);
-        }
+        uint32_t copy = e->copy[a.i];
+        if (copy != NONE && same_tensor(a, t))
+            return copy;
+        if (copy != NONE && told_within(e, t, c, copy))
+            return emit_outside(e, t, e->region_of.at[copy],
+                                e->placement.at[copy].part_c + c);
         c += e->f->role[a.i].part_c;
     }
     return NONE;
