@@ -161,11 +161,22 @@ Const const_permuted(const Const *c, const uint32_t *perm) {
     return out;
 }
 
+/* Is `to` the shape with axes of 1 behind it? */
+static bool widens(const Shape *from, const Shape *to) {
+    Shape front = *to;
+    front.rank = from->rank;
+    return from->rank <= to->rank && shape_equal(from, &front) &&
+           shape_count(from) == shape_count(to);
+}
+
 Const const_reshaped(Arena *arena, const Const *c, const Shape *shape) {
     Const out = *c;
     out.shape = *shape;
-    if (!const_has_order(c) || shape_equal(&c->shape, shape))
+    if (!const_has_order(c) || widens(&c->shape, shape)) {
+        for (uint32_t i = c->shape.rank; i < shape->rank; i++)
+            out.order[i] = const_has_order(c) ? (uint8_t)i : 0;
         return out;
+    }
     uint64_t count = shape_count(shape);
     double *value = ARENA_ARRAY(arena, double, count);
     const_read_f64(c, value);

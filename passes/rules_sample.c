@@ -426,18 +426,31 @@ static bool is_dense(const Match *m) {
            hw_range_has(&e->limit[HW_LIMIT_OUT_C], out);
 }
 
+/* What a reshape made this tensor from, where that has the wanted shape. */
+static TensorId before_reshape(const Match *m, TensorId in,
+                               const Shape *wanted) {
+    const Node *maker = graph_node(m->g, graph_tensor(m->g, in)->producer);
+    if (maker->op != OP_RESHAPE || maker->act.kind != ACT_NONE ||
+        !quant_is_one(m->g, maker) ||
+        !shape_equal(&graph_tensor(m->g, maker->in[0])->shape, wanted))
+        return in;
+    return maker->in[0];
+}
+
 static void dense_as_conv(Match *m) {
     const Node fc = *match_node(m, 0);
     Const weight = *graph_const(m->g, fc.constant[CONST_WEIGHT]);
     uint32_t in_c = weight.shape.dim[1], out_c = weight.shape.dim[0];
     Shape shape = shape_nchw(out_c, in_c, 1, 1);
-    TensorId at = fc.in[0];
+    Shape image = shape_nchw(1, in_c, 1, 1);
+    TensorId at = before_reshape(m, fc.in[0], &image);
     Made column = {.suffix = "column",
                    .gloss = "X__column is what X reads as channels of 1 x 1",
                    .op = OP_RESHAPE,
-                   .attr = {.reshape = shape_nchw(1, in_c, 1, 1)},
+                   .attr = {.reshape = image},
                    .quant = match_in(m, 0)->quant};
-    at = make(m, 0, at, &column);
+    if (!shape_equal(&graph_tensor(m->g, at)->shape, &image))
+        at = make(m, 0, at, &column);
     ConstId w =
         graph_add_const(m->g, const_reshaped(m->g->arena, &weight, &shape));
     Node like = fc;

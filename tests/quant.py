@@ -531,6 +531,11 @@ def check_mobilenet(report, whole):
                     counts.first = counts.first or name
     report.add("mobilenet_v2_quant", "qlinear", not counts.more,
                counts.text())
+    with tempfile.TemporaryDirectory() as where:
+        done = run("compile", model, "-t", "ring-npu", "--json", "-o", where)
+    told = json.loads(done.stdout or "{}")
+    report.add("mobilenet_v2_quant, share of ring-npu", "qlinear",
+               told.get("host_products") == 0, "all products on engines")
     if whole:
         check_machines(report, "mobilenet_v2_quant", "qlinear", model)
 

@@ -117,14 +117,16 @@ def write_network(path, shape=SHAPE):
              {"kind": "add", "act": "relu"}),
         conv("gate", "sum", [1, 4] + size, 1, act="sigmoid",
              constants=weights([4, 8, 1, 1], 0.4)),
-        node("concat", "both", ["sum", "gate"], [1, 12] + size, {"axis": [1]}),
-        node("pool", "half", ["both"], [1, 12, size[0] // 2, size[1] // 2],
-             {"kind": "max", "kernel": [2, 2], "stride": [2, 2]}),
-        node("pool", "mean", ["half"], [1, 12, 1, 1],
+        node("concat", "both", ["sum", "gate", "point"], [1, 20] + size,
+             {"axis": [1]}),
+        node("pool", "half", ["both"], [1, 20, size[0] // 2, size[1] // 2],
+             {"kind": "max", "kernel": [3, 3], "stride": [2, 2],
+              "pad": [1, 1], "pad_end": [1, 1]}),
+        node("pool", "mean", ["half"], [1, 20, 1, 1],
              {"kind": "avg", "global": [1],
               "kernel": [size[0] // 2, size[1] // 2], "stride": [1, 1]}),
         node("fc", "score", ["mean"], [1, 5], {"out": [5]},
-             weights([5, 12], 0.8)),
+             weights([5, 20], 0.8)),
         node("softmax", "answer", ["score"], [1, 5], {"axis": [1]})]
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"amphora": 1, "name": "own", "weights": "own.bin",
@@ -293,7 +295,7 @@ def check_options(folder, net, samples):
         found, _, report = quants("--method", method)
         check(f"{method} chooses other ranges", found != plain)
         check(f"{method}: SQNR", report["held_back"]["sqnr_db"] >
-              base["held_back"]["sqnr_db"] - 20, report["held_back"])
+              base["held_back"]["sqnr_db"] - 25, report["held_back"])
     found, graph, _ = quants("--scales", "pow2", "--per", "tensor",
                              "--zeros", "none")
     scales = [q["scale"] for q in found.values()]

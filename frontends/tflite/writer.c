@@ -33,7 +33,8 @@ enum { SAME = 0, VALID = 1 };
     KIND(PAD, 34, 22, 2)                                                       \
     KIND(TRANSPOSE, 39, 26, 2)                                                 \
     KIND(MEAN, 40, 27, 2)                                                      \
-    KIND(SUB, 41, 28, 2)
+    KIND(SUB, 41, 28, 2)                                                       \
+    KIND(PADV2, 60, 44, 2)
 
 typedef enum TflKind {
 #define KIND(NAME, number, table, version) TFLK_##NAME,
@@ -251,11 +252,27 @@ static bool weights_fit(const Writer *w, const Node *node) {
 
 /* ---- layers ---- */
 
-/* Padding as TensorFlow has it; else, with codes of 0 around, none. */
+/* The least code of a tensor, which is never the largest of a window's. */
+static int32_t add_least(Writer *w, TensorId t, const char *name) {
+    int32_t at = add_volume(w, t, name, (Shape){1, {1}});
+    bool wide = w->tensor.at[at].type == TFL_INT16;
+    int16_t *least = ARENA_NEW(w->arena, int16_t);
+    *least = INT16_MIN;
+    if (!wide)
+        memset(least, INT8_MIN, 1);
+    w->tensor.at[at].shape = (Shape){0};
+    w->tensor.at[at].buffer = add_data(w, least, wide ? 2 : 1);
+    return at;
+}
+
+/* Padding as TensorFlow has it; else none, with codes of 0 around, or, of what
+ * a maximum is taken of, the least. */
 static int32_t padding(Writer *w, const Node *node, const uint32_t *kernel,
                        const uint32_t *stride, const uint32_t *dilation,
                        const uint32_t *pad, const uint32_t *pad_end,
                        int32_t *in) {
+    bool max = node->op == OP_POOL && node->attr.pool.kind == POOL_MAX;
+    uint32_t end[2];
     const Shape *s = &graph_tensor(w->g, node->in[0])->shape;
     const Shape *o = &graph_tensor(w->g, node->out[0])->shape;
     bool same = true, none = true;
@@ -264,8 +281,11 @@ static int32_t padding(Writer *w, const Node *node, const uint32_t *kernel,
             (o->dim[2 + i] - 1) * stride[i] + (kernel[i] - 1) * dilation[i] + 1;
         uint32_t all = reach > s->dim[2 + i] ? reach - s->dim[2 + i] : 0;
         same &= o->dim[2 + i] == (s->dim[2 + i] + stride[i] - 1) / stride[i] &&
-                pad[i] == all / 2 && pad[i] + pad_end[i] >= all;
+                pad[i] == all / 2 &&
+                (node->op == OP_POOL || pad[i] + pad_end[i] >= all);
         none &= !pad[i] && reach <= s->dim[2 + i];
+        /* a pool's extent may be rounded up */
+        end[i] = all > pad[i] + pad_end[i] ? all - pad[i] : pad_end[i];
     }
     if (none || same)
         return none ? VALID : SAME;
@@ -274,9 +294,9 @@ static int32_t padding(Writer *w, const Node *node, const uint32_t *kernel,
     const int32_t pads[] = {0,
                             0,
                             (int32_t)pad[0],
-                            (int32_t)pad_end[0],
+                            (int32_t)end[0],
                             (int32_t)pad[1],
-                            (int32_t)pad_end[1],
+                            (int32_t)end[1],
                             0,
                             0};
     int32_t list =
@@ -285,9 +305,13 @@ static int32_t padding(Writer *w, const Node *node, const uint32_t *kernel,
     int32_t out =
         add_volume(w, node->in[0], name,
                    (Shape){4,
-                           {s->dim[0], s->dim[2] + pad[0] + pad_end[0],
-                            s->dim[3] + pad[1] + pad_end[1], s->dim[1]}});
-    add_op(w, TFLK_PAD, 2, (const int32_t[]){*in, list}, out, 0, NULL);
+                           {s->dim[0], s->dim[2] + pad[0] + end[0],
+                            s->dim[3] + pad[1] + end[1], s->dim[1]}});
+    int32_t from[3] = {*in, list};
+    if (max)
+        from[2] =
+            add_least(w, node->in[0], arena_printf(w->arena, "%s/by", name));
+    add_op(w, max ? TFLK_PADV2 : TFLK_PAD, max ? 3 : 2, from, out, 0, NULL);
     *in = out;
     return VALID;
 }
@@ -366,8 +390,8 @@ static void put_pool(Writer *w, const Node *node) {
     int32_t before = in;
     int32_t pad =
         padding(w, node, a->kernel, a->stride, one, a->pad, a->pad_end, &in);
-    if (act < 0 || in != before || (!max && a->count_pad && pad == SAME)) {
-        refuse(w, node); /* a padded maximum is not one with codes of 0 */
+    if (act < 0 || (!max && (in != before || (a->count_pad && pad == SAME)))) {
+        refuse(w, node); /* a mean counts what is padded, or does not */
         return;
     }
     add_op(w, max ? TFLK_MAX_POOL : TFLK_AVERAGE_POOL, 1, &in,

@@ -218,6 +218,10 @@ static void test_transposed_matrix(void **state) {
     float again_flat[ROWS * COLUMNS];
     const_read(&flat, again_flat);
     assert_memory_equal(again_flat, out, sizeof out);
+    Const wide = const_reshaped(arena, &t, &(Shape){4, {ROWS, COLUMNS, 1, 1}});
+    assert_true(const_has_order(&wide) && wide.data == data);
+    const_read(&wide, again_flat);
+    assert_memory_equal(again_flat, out, sizeof out);
     arena_free(arena);
     Const again = const_permuted(&t, (const uint32_t[]){1, 0});
     assert_false(const_has_order(&again));
