@@ -15,7 +15,7 @@ static ExitCode report(Arena *arena, const Options *options, const char *what,
         cJSON_AddNumberToObject(json, what, n);
         cJSON_AddNumberToObject(json, "bytes", (double)bytes);
         cJSON_AddStringToObject(json, "file", out);
-        print_json(arena, json);
+        print_json(arena, options, json);
     } else if (strcmp(out, "-")) {
         say("wrote   %s: %u %s, %zu bytes\n", out, n, what, bytes);
     }

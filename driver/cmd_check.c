@@ -194,7 +194,7 @@ ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options) {
         for (int i = 0; options->unread && excuse_name[i]; i++)
             cJSON_AddItemToObject(json, excuse_name[i],
                                   excused_json(spec, (Excuse)i));
-        print_json(arena, json);
+        print_json(arena, options, json);
     } else if (options->explain) {
         return explain(arena, diag, spec);
     } else if (options->unread) {

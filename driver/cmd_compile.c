@@ -333,7 +333,8 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     made.better = better_order(arena, diag, options, &p);
     if (options->json)
-        print_json(arena, report_json(arena, &p, &made, options->explain));
+        print_json(arena, options,
+                   report_json(arena, &p, &made, options->explain));
     else
         print_report(arena, &p, &made, options);
     return EXIT_FINE;

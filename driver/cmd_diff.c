@@ -315,6 +315,6 @@ ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
     cJSON_AddStringToObject(json, "b", o->files[1]);
     cJSON_AddItemToObject(json, "keys", keys_json(n_keys, key));
     cJSON_AddItemToObject(json, "networks", networks);
-    print_json(arena, json);
+    print_json(arena, o, json);
     return code;
 }

@@ -31,7 +31,7 @@ static bool write_outputs(Arena *arena, Diag *diag, const Options *options,
     return ok;
 }
 
-static void report_json(Arena *arena, const Pipeline *p,
+static void report_json(Arena *arena, const Options *options, const Pipeline *p,
                         const NativeRunTimes *times, const Expectation *e) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", e->output == NULL);
@@ -46,7 +46,7 @@ static void report_json(Arena *arena, const Pipeline *p,
         cJSON_AddNumberToObject(ms, "run", times->run);
     }
     cJSON_AddItemToObject(json, "ms", ms);
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 /* times: of native code; NULL: the reference computed. */
@@ -104,7 +104,7 @@ ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
     Expectation e =
         expect_compare(p.original, expected, outputs, options->tolerance);
     if (options->json)
-        report_json(arena, &p, &times, &e);
+        report_json(arena, options, &p, &times, &e);
     else
         report(arena, &p, options->native ? &times : NULL, &e);
     return e.output ? EXIT_BAD_INPUT : EXIT_FINE;

@@ -184,12 +184,17 @@ static void print_points(Arena *arena, const PointSet *set) {
     say("\n");
 }
 
-static void print_points_json(Arena *arena, const PointSet *set) {
+static void print_points_json(Arena *arena, const Options *o,
+                              const PointSet *set) {
     Text text = text_new(arena);
     text_add(&text, "{\"points\":[");
     for (uint32_t i = 0; i < set->line.n; i++)
         text_addf(&text, "%s%s", i ? "," : "", set->line.at[i]);
     text_add(&text, "]}");
+    if (o->said) {
+        *o->said = text_str(&text);
+        return;
+    }
     say_lines(stdout, text_str(&text));
     puts("");
 }
@@ -232,7 +237,7 @@ ExitCode cmd_explore(Arena *arena, Diag *diag, const Options *o) {
     if (o->out && !write_files(arena, diag, o, &set))
         return EXIT_BAD_INPUT;
     if (o->json)
-        print_points_json(arena, &set);
+        print_points_json(arena, o, &set);
     else
         print_points(arena, &set);
     return EXIT_FINE;

@@ -21,7 +21,7 @@ ExitCode cmd_import(Arena *arena, Diag *diag, const Options *options) {
         cJSON *json = cJSON_CreateObject();
         cJSON_AddBoolToObject(json, "ok", true);
         cJSON_AddStringToObject(json, "file", out);
-        print_json(arena, json);
+        print_json(arena, options, json);
     } else {
         say("wrote   %s\n", out);
     }

@@ -139,9 +139,9 @@ static cJSON *conflict_json(const CsvProblem *csv,
     return json;
 }
 
-static void report_json(Arena *arena, const CsvProblem *csv, const Row *row,
-                        uint32_t n, const Row *best,
-                        const PackConflict *conflict) {
+static void report_json(Arena *arena, const Options *options,
+                        const CsvProblem *csv, const Row *row, uint32_t n,
+                        const Row *best, const PackConflict *conflict) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddNumberToObject(json, "buffers", csv->n_rows);
     add_row(json, csv, best);
@@ -153,7 +153,7 @@ static void report_json(Arena *arena, const CsvProblem *csv, const Row *row,
     }
     if (conflict->infeasible)
         cJSON_AddItemToObject(json, "conflict", conflict_json(csv, conflict));
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 static void print_row(Arena *arena, const Row *row) {
@@ -378,7 +378,7 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
     if (!write_outputs(arena, diag, options, &csv, &best->result))
         return EXIT_BAD_INPUT;
     if (options->json)
-        report_json(arena, &csv, row, n, best, &conflict);
+        report_json(arena, options, &csv, row, n, best, &conflict);
     else
         report_text(arena, &csv, row, n, best);
     if (best->result.status == PACK_INFEASIBLE && !options->json)

@@ -322,7 +322,7 @@ ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options) {
     if (!quantised_write(arena, diag, &report))
         return EXIT_BAD_INPUT;
     if (options->json)
-        print_json(arena, quantised_json(arena, &report));
+        print_json(arena, options, quantised_json(arena, &report));
     else
         quantised_print(arena, &report);
     return EXIT_FINE;

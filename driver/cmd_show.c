@@ -257,7 +257,7 @@ ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options) {
         show_plan(arena, &p, json);
     if (json) {
         cJSON_AddItemToObject(json, "ms", stage_times_json(&p));
-        print_json(arena, json);
+        print_json(arena, options, json);
     }
     return EXIT_FINE;
 }

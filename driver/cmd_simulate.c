@@ -90,7 +90,7 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
         cJSON_AddBoolToObject(json, "ok", sim->n_violations == 0);
         add_sim_json(arena, json, listing, sim);
         accounts_add_json(json, &accounts);
-        print_json(arena, json);
+        print_json(arena, options, json);
     } else {
         print_sim(arena, listing, sim, sim->compulsory);
         accounts_print(arena, &accounts);

@@ -131,7 +131,8 @@ static cJSON *mismatch_json(const Mismatch *first) {
     return json;
 }
 
-static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
+static void report_json(Arena *arena, const Options *options, const Pipeline *p,
+                        const Verdict *v) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", v->ok);
     cJSON_AddStringToObject(json, "network", v->listing->network);
@@ -168,7 +169,7 @@ static void report_json(Arena *arena, const Pipeline *p, const Verdict *v) {
     cJSON_AddNumberToObject(json, "native_layers", v->native_layers);
     cJSON_AddNumberToObject(json, "seeded_layers", p->import.seeded);
     cJSON_AddItemToObject(json, "ms", stage_times_json(p));
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 static void print_compared(const Comparison *c) {
@@ -258,7 +259,7 @@ ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
     if (!run(arena, diag, options, &p, &verdict))
         return EXIT_BAD_INPUT;
     if (options->json)
-        report_json(arena, &p, &verdict);
+        report_json(arena, options, &p, &verdict);
     else
         report(arena, &p, options, &verdict);
     return verdict.ok ? EXIT_FINE : EXIT_BAD_INPUT;

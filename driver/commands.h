@@ -54,8 +54,14 @@ bool write_report(Arena *arena, Diag *diag, const Options *options,
                   const Listing *listing, const SimResult *sim,
                   const Pipeline *made);
 
-/* Prints the object as one line on stdout and frees it. */
-void print_json(Arena *arena, cJSON *json);
+/* Prints the object as one line on stdout, or gives it to options->said, and
+ * frees it. */
+void print_json(Arena *arena, const Options *options, cJSON *json);
+
+/* commands.c: runs the command argv[0]; what options do not say is as in
+ * `base`. */
+ExitCode command_run(Arena *arena, Diag *diag, int argc, char **argv,
+                     const Options *base);
 
 /* {"read": 1.2, ...}: the stages that ran. */
 cJSON *stage_times_json(const Pipeline *pipeline);

@@ -490,7 +490,7 @@ static void print_search_json(const Search *s, const Machine *next) {
         add_machine_json(s, json, "best", s->best);
     if (next && next->state == RUN)
         add_machine_json(s, json, "next", next);
-    print_json(s->arena, json);
+    print_json(s->arena, s->sweep->options, json);
 }
 
 ExitCode goal_search(Arena *arena, Diag *diag, const Options *o,

@@ -53,9 +53,11 @@ ExitCode sweep_submit(Arena *arena, Diag *diag, const Options *o,
     uint64_t n = o->shards ? o->shards : 16;
     n = n < n_points ? n : n_points;
     const char *command = command_text(arena, o);
-    if (!o->out || n > MOST_SHARDS || !command) {
+    if (!o->out || n > MOST_SHARDS || !command || o->said) {
         diag_error(diag, (Loc){0}, "%s",
-                   !o->out    ? "--submit needs a folder: -o DIR"
+                   o->said    ? "--submit ends the process that it is asked "
+                                "of: for the program alone"
+                   : !o->out  ? "--submit needs a folder: -o DIR"
                    : !command ? "the program's own path is not known"
                               : "--shards: at most 1000");
         return EXIT_BAD_USAGE;

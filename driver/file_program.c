@@ -65,8 +65,8 @@ static double seconds_of(Arena *arena, Diag *diag, const Program *program,
     return sum;
 }
 
-static void report_json(Arena *arena, Diag *diag, const Made *made,
-                        const char *path) {
+static void report_json(Arena *arena, Diag *diag, const Options *options,
+                        const Made *made, const char *path) {
     const FileGen *file = made->file;
     const HwSpec *spec = made->p.spec;
     uint32_t priced;
@@ -92,7 +92,7 @@ static void report_json(Arena *arena, Diag *diag, const Made *made,
     cJSON_AddNumberToObject(json, "seconds",
                             seconds_of(arena, diag, made->read, &priced));
     cJSON_AddNumberToObject(json, "n_priced", priced);
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 static void report(Arena *arena, Diag *diag, const Made *made,
@@ -142,7 +142,7 @@ ExitCode compile_file(Arena *arena, Diag *diag, const Options *options) {
         !file_write(arena, diag, path, made.data, made.len))
         return EXIT_BAD_INPUT;
     if (options->json)
-        report_json(arena, diag, &made, path);
+        report_json(arena, diag, options, &made, path);
     else
         report(arena, diag, &made, path);
     return EXIT_FINE;
@@ -248,7 +248,8 @@ static bool is_right(const Made *made, const Verdict *v) {
     return !v->wrong && !v->sim->n_faults && (v->nodes || moved);
 }
 
-static void verdict_json(Arena *arena, const Made *made, const Verdict *v) {
+static void verdict_json(Arena *arena, const Options *options, const Made *made,
+                         const Verdict *v) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", is_right(made, v));
     cJSON_AddStringToObject(json, "network", made->p.graph->name);
@@ -267,7 +268,7 @@ static void verdict_json(Arena *arena, const Made *made, const Verdict *v) {
     cJSON_AddNumberToObject(json, "bytes", (double)made->len);
     cJSON_AddNumberToObject(json, "active", (double)made->file->used[0].height);
     cJSON_AddNumberToObject(json, "seconds", v->sim->seconds);
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 static void verdict_print(Arena *arena, const Made *made, const Verdict *v) {
@@ -330,7 +331,7 @@ ExitCode verify_file(Arena *arena, Diag *diag, const Options *options) {
     evaluate(arena, g, values, &reference);
     compare_outputs(g, &reference, &v);
     if (options->json)
-        verdict_json(arena, &made, &v);
+        verdict_json(arena, options, &made, &v);
     else
         verdict_print(arena, &made, &v);
     return is_right(&made, &v) ? EXIT_FINE : EXIT_BAD_INPUT;

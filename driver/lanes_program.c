@@ -107,7 +107,8 @@ static void print_layers(Arena *arena, const Loaded *of, const LaneRun *run) {
     say("%u layers, %u faults\n", of->net->n, run->n_faults);
 }
 
-static void print_object(Arena *arena, const Loaded *of, const LaneRun *run) {
+static void print_object(Arena *arena, const Options *options, const Loaded *of,
+                         const LaneRun *run) {
     cJSON *json = cJSON_CreateObject();
     cJSON *layers = cJSON_AddArrayToObject(json, "layers");
     uint32_t n;
@@ -139,7 +140,7 @@ static void print_object(Arena *arena, const Loaded *of, const LaneRun *run) {
     cJSON_AddNumberToObject(json, "high", high_water(of->machine, run));
     cJSON_AddNumberToObject(json, "cycles",
                             (double)lanes_cycles(arena, of->machine, of->net));
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 static bool write_out(Arena *arena, Diag *diag, const Options *options,
@@ -169,7 +170,7 @@ ExitCode simulate_lanes(Arena *arena, Diag *diag, const Options *options,
     if (options->out && !write_out(arena, diag, options, &of, run))
         return EXIT_BAD_INPUT;
     if (options->json)
-        print_object(arena, &of, run);
+        print_object(arena, options, &of, run);
     else
         print_layers(arena, &of, run);
     return run->n_faults ? EXIT_BAD_INPUT : EXIT_FINE;

@@ -300,3 +300,42 @@ int amphora_verify(amphora_session *session, amphora_plan *plan) {
     pass_on(session, diag);
     return !ran ? -1 : right;
 }
+
+/* ---- commands ---- */
+
+/* The program's arguments with --json behind the command's name. */
+static int with_json(Arena *arena, const char *const *arguments, char ***out) {
+    int n = 0;
+    while (arguments[n])
+        n++;
+    char **argv = ARENA_ARRAY(arena, char *, (size_t)n + 2);
+    for (int i = 0; i < n; i++)
+        argv[i + (i > 0)] = arena_strdup(arena, arguments[i]);
+    if (n)
+        argv[1] = arena_strdup(arena, "--json");
+    *out = argv;
+    return n ? n + 1 : 0;
+}
+
+const char *amphora_run(amphora_session *session, const char *const *arguments,
+                        int *exit_code) {
+    Arena *arena = arena_new("command");
+    Diag *diag = diag_new(arena);
+    const char *said = NULL;
+    Options base = options_default();
+    char **argv;
+    int argc = with_json(arena, arguments, &argv);
+    base.said = &said;
+    session->cancelled = false;
+    if (session->watch) {
+        base.watch = tell;
+        base.watcher = session;
+    }
+    ExitCode code = command_run(arena, diag, argc, argv, &base);
+    pass_on(session, diag);
+    said = copy(session->arena, said, NULL);
+    if (exit_code)
+        *exit_code = (int)code;
+    arena_free(arena);
+    return said;
+}

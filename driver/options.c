@@ -6,9 +6,17 @@
 #include "base/vec.h"
 
 #include <getopt.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What `optind` must be so that getopt forgets what it did before. */
+#ifdef __GLIBC__
+enum { GETOPT_ANEW = 0 };
+#else
+enum { GETOPT_ANEW = 1 };
+#endif
 
 typedef enum OptionKind {
     OPTION_TEXT,
@@ -16,7 +24,7 @@ typedef enum OptionKind {
     OPTION_NUMBER,
     OPTION_COUNT, /* a number of at least 1 */
     OPTION_BYTES,
-    OPTION_WORD,  /* one of those that `argument` lists with | between */
+    OPTION_WORD, /* one of those that `argument` lists with | between */
     OPTION_REAL,
     OPTION_TARGET,
     OPTION_SETTING,
@@ -576,9 +584,8 @@ Options options_default(void) {
                      .quantise = {.percentile = 99.99, .keep = 3}};
 }
 
-bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
-                   char **argv, Options *out) {
-    *out = options_default();
+static bool parse(Arena *arena, Diag *diag, const Command *command, int argc,
+                  char **argv, Options *out) {
     Lists lists = {0};
     /* before getopt, which puts arguments last */
     out->line = command_line(arena, command->name, argc, argv);
@@ -629,6 +636,17 @@ bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
     return optind == argc
                ? true
                : complain(diag, command, "unexpected argument ", argv[optind]);
+}
+
+/* getopt's state is the process's: one thread at a time. */
+bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
+                   char **argv, Options *out) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    optind = GETOPT_ANEW;
+    bool right = parse(arena, diag, command, argc, argv, out);
+    pthread_mutex_unlock(&lock);
+    return right;
 }
 
 bool options_bundle(const Options *o) {

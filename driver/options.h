@@ -22,20 +22,21 @@ typedef enum ExitCode {
 typedef int OptionsWatch(void *context, double share, uint64_t cycles);
 
 typedef struct Options {
-    OptionsWatch *watch; /* of a program that uses the library; or NULL */
-    void *watcher;       /* its context */
-    const char *line;        /* the whole command, as a shell reads it */
-    const char *file;        /* the command's argument */
-    const char *target;      /* -t */
-    const char *out;         /* -o */
-    const char *weights;     /* --weights */
-    const char *phase;       /* --phase */
-    const char *order;       /* --order; NULL: the default */
-    const char *side;        /* --side-by-side; NULL: one layer a step */
-    const char *objective;   /* --objective */
-    uint64_t effort;         /* --effort */
-    const char *svg;         /* --svg */
-    const char *planner;     /* --planner */
+    OptionsWatch *watch;   /* of a program that uses the library; or NULL */
+    void *watcher;         /* its context */
+    const char **said;     /* what --json prints goes there; NULL: to stdout */
+    const char *line;      /* the whole command, as a shell reads it */
+    const char *file;      /* the command's argument */
+    const char *target;    /* -t */
+    const char *out;       /* -o */
+    const char *weights;   /* --weights */
+    const char *phase;     /* --phase */
+    const char *order;     /* --order; NULL: the default */
+    const char *side;      /* --side-by-side; NULL: one layer a step */
+    const char *objective; /* --objective */
+    uint64_t effort;       /* --effort */
+    const char *svg;       /* --svg */
+    const char *planner;   /* --planner */
     const char *replication; /* --replication */
     const char *mode;        /* --mode */
     const char *dump;        /* --dump */
@@ -128,7 +129,8 @@ const Command *command_find(const char *name);
 Options options_default(void);
 
 /* Parses argv[1..] of a command. A usage error is reported and gives false.
- * --help is reported in options->help. */
+ * --help is reported in options->help. What is not said stays as it is in
+ * `out`. */
 bool options_parse(Arena *arena, Diag *diag, const Command *command, int argc,
                    char **argv, Options *out);
 

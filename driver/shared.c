@@ -5,8 +5,12 @@
 
 #include <string.h>
 
-void print_json(Arena *arena, cJSON *json) {
-    puts(json_print(arena, json, false));
+void print_json(Arena *arena, const Options *options, cJSON *json) {
+    const char *text = json_print(arena, json, false);
+    if (options->said)
+        *options->said = text;
+    else
+        puts(text);
     json_free(json);
 }
 

@@ -100,7 +100,8 @@ static cJSON *row_json(const Row *row) {
     return json;
 }
 
-static void print_rows_json(Arena *arena, const Pipeline *p, const Row *row) {
+static void print_rows_json(Arena *arena, const Options *options,
+                            const Pipeline *p, const Row *row) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", row[0].schedule->graph->name);
     if (p->spec)
@@ -108,7 +109,7 @@ static void print_rows_json(Arena *arena, const Pipeline *p, const Row *row) {
     cJSON *list = cJSON_AddArrayToObject(json, "orders");
     for (uint32_t i = 0; i < n_strategies; i++)
         cJSON_AddItemToArray(list, row_json(&row[i]));
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 /* ---- the picture ---- */
@@ -252,7 +253,7 @@ ExitCode show_orders(Arena *arena, Diag *diag, const Options *options) {
     if (options->svg && !write_svg(arena, diag, options->svg, row))
         return EXIT_BAD_INPUT;
     if (options->json)
-        print_rows_json(arena, &p, row);
+        print_rows_json(arena, options, &p, row);
     else
         print_rows(arena, &p, row);
     return EXIT_FINE;

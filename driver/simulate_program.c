@@ -110,8 +110,8 @@ static void print_lines(const ProgramResult *result, const HwSpec *spec) {
     say("%u nodes, %u faults\n", result->n_steps, result->n_faults);
 }
 
-static void print_object(Arena *arena, const ProgramResult *result,
-                         const HwSpec *spec) {
+static void print_object(Arena *arena, const Options *options,
+                         const ProgramResult *result, const HwSpec *spec) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", result->n_faults == 0);
     cJSON *nodes = cJSON_AddArrayToObject(json, "nodes");
@@ -136,7 +136,7 @@ static void print_object(Arena *arena, const ProgramResult *result,
     cJSON *faults = cJSON_AddArrayToObject(json, "faults");
     for (uint32_t i = 0; i < result->n_faults && i < PROGRAM_FAULTS; i++)
         cJSON_AddItemToArray(faults, cJSON_CreateString(result->fault[i]));
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 static void print_replay(const ProgramReplay *replay, const HwSpec *spec) {
@@ -157,8 +157,8 @@ static void print_replay(const ProgramReplay *replay, const HwSpec *spec) {
     say("%u nodes, %u faults\n", all, replay->n_faults);
 }
 
-static void replay_object(Arena *arena, const ProgramReplay *replay,
-                          const HwSpec *spec) {
+static void replay_object(Arena *arena, const Options *options,
+                          const ProgramReplay *replay, const HwSpec *spec) {
     uint32_t n;
     const char *const *name = program_queues(spec, &n);
     cJSON *json = cJSON_CreateObject();
@@ -181,7 +181,7 @@ static void replay_object(Arena *arena, const ProgramReplay *replay,
     cJSON *faults = cJSON_AddArrayToObject(json, "faults");
     for (uint32_t i = 0; i < replay->n_faults && i < PROGRAM_FAULTS; i++)
         cJSON_AddItemToArray(faults, cJSON_CreateString(replay->fault[i]));
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 /* Of a machine whose instructions wait for tokens: these, and no values. */
@@ -191,7 +191,7 @@ static ExitCode replay_tokens(Arena *arena, Diag *diag, const Options *options,
     if (!replay)
         return EXIT_BAD_INPUT;
     if (options->json)
-        replay_object(arena, replay, program->spec);
+        replay_object(arena, options, replay, program->spec);
     else
         print_replay(replay, program->spec);
     return replay->n_faults ? EXIT_BAD_INPUT : EXIT_FINE;
@@ -211,7 +211,8 @@ static void print_does(const DoesResult *result) {
     say("%u of %u instructions\n", result->done, result->n);
 }
 
-static void does_object(Arena *arena, const DoesResult *result) {
+static void does_object(Arena *arena, const Options *options,
+                        const DoesResult *result) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", !result->failed);
     cJSON_AddNumberToObject(json, "instructions", result->n);
@@ -225,7 +226,7 @@ static void does_object(Arena *arena, const DoesResult *result) {
         cJSON_AddNumberToObject(one, "written",
                                 (double)result->memory[i].written);
     }
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 /* --input: the image of main memory; -o DIR: DIR/main.bin is that afterwards.
@@ -257,7 +258,7 @@ static ExitCode simulate_does(Arena *arena, Diag *diag, const Options *options,
                      result->main, result->bytes)))
         return EXIT_BAD_INPUT;
     if (options->json)
-        does_object(arena, result);
+        does_object(arena, options, result);
     else
         print_does(result);
     return result->failed ? EXIT_BAD_INPUT : EXIT_FINE;
@@ -281,7 +282,7 @@ ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
         (options->out && !write_outputs(arena, diag, options->out, result)))
         return EXIT_BAD_INPUT;
     if (options->json)
-        print_object(arena, result, spec);
+        print_object(arena, options, result, spec);
     else
         print_lines(result, spec);
     return result->n_faults ? EXIT_BAD_INPUT : EXIT_FINE;

@@ -474,7 +474,7 @@ ExitCode compile_words(Arena *arena, Diag *diag, const Options *options) {
     if (options->json) {
         cJSON *json = map_json(arena, &made, stem);
         cJSON_AddBoolToObject(json, "ok", true);
-        print_json(arena, json);
+        print_json(arena, options, json);
         return EXIT_FINE;
     }
     print_made(arena, &made, options);
@@ -494,7 +494,8 @@ static bool is_right(const Run *r) {
            r->next == r->made->p.graph->node.n;
 }
 
-static void verdict_json(Arena *arena, const Run *r, const Roundings *rounded) {
+static void verdict_json(Arena *arena, const Options *options, const Run *r,
+                         const Roundings *rounded) {
     const Made *made = r->made;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", is_right(r));
@@ -521,7 +522,7 @@ static void verdict_json(Arena *arena, const Run *r, const Roundings *rounded) {
         cJSON_AddStringToObject(json, "first_wrong", r->first.layer);
     if (rounded->n)
         cJSON_AddItemToObject(json, "rounding", roundings_json(rounded));
-    print_json(arena, json);
+    print_json(arena, options, json);
 }
 
 static void verdict_print(Arena *arena, const Run *r, const Options *options,
@@ -576,7 +577,7 @@ ExitCode verify_words(Arena *arena, Diag *diag, const Options *options) {
     if (!run_words(&r, diag))
         return EXIT_BAD_INPUT;
     if (options->json)
-        verdict_json(arena, &r, &rounded);
+        verdict_json(arena, options, &r, &rounded);
     else
         verdict_print(arena, &r, options, &rounded);
     return is_right(&r) ? EXIT_FINE : EXIT_BAD_INPUT;

@@ -7,6 +7,7 @@ the header.
 """
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -191,6 +192,114 @@ def test_watch():
     else:
         check(False, "not cancelled")
     check(len(stopped) == 1, stopped)
+
+
+COMMANDS = (
+    ("check", "xdnn-v2-28"),
+    ("show", TINY, "-t", "xdnn-v2-28"),
+    ("show", TINY, "-t", "xdnn-v2-28", "--orders"),
+    ("eval", TINY),
+    ("verify", TINY, "-t", "xdnn-v2-28"),
+    ("verify", "examples/small/residual-int8.tflite", "-t", "k210"),
+    ("compile", TINY, "-t", "xdnn-v2-28", "--front"),
+    ("simulate", "LISTING", "-t", "xdnn-v2-28"),
+    ("diff", "xdnn-v2-28", "xdnn-v2-56", TINY),
+    ("pack", "examples/placement/example.csv"),
+    ("explore", TINY, "-t", "xdnn-v2-28", "--vary",
+     "memories.am.size=64K,1M"),
+    ("explore", TINY, "-t", "xdnn-v2-28", "--vary",
+     "memories.am.size=32K:256K:32K", "--goal", "ms <= 1", "--minimise",
+     "am_capacity_bytes"),
+    # what fails says why, and how
+    ("compile", TINY, "-t", "xdnn-v2-28", "--set", "memories.am.size=512"),
+    ("check", "no-such.yaml"), ("compille", TINY), ("show", TINY, "--raport"),
+)
+
+
+def without_times(value):
+    """What the clock says is different each time."""
+    if isinstance(value, dict):
+        return {k: without_times(v) for k, v in value.items()
+                if k not in ("ms", "seconds")}
+    if isinstance(value, list):
+        return [without_times(v) for v in value]
+    return value
+
+
+def test_commands():
+    """Each command inside a program: the same object, exit code and messages
+    as from the program, and nothing on stdout."""
+    script = ("import json, sys, amphora\n"
+              "from amphora import _library\n"
+              "session = _library.Session()\n"
+              "said = session.run(sys.argv[1:])\n"
+              "print(json.dumps([said, [m.text for m in session.messages()]]))")
+    with tempfile.TemporaryDirectory() as folder:
+        out = ["-o", folder]
+        command("compile", TINY, "-t", "xdnn-v2-28", *out)
+        for words in COMMANDS:
+            words = [os.path.join(folder, "tiny.json") if w == "LISTING" else w
+                     for w in words]
+            words += out if words[0] == "compile" else []
+            code, printed, errors = command(*words, "--json")
+            done = subprocess.run(
+                [sys.executable, "-c", script, *words], check=True,
+                stdout=subprocess.PIPE, text=True,
+                env={**os.environ, "PYTHONPATH": "python"})
+            said, messages = json.loads(done.stdout)
+            check((said is None) == (not printed), words)
+            if said:
+                check(without_times(json.loads(said)) ==
+                      without_times(json.loads(printed)), words)
+            for text in messages:
+                check(text.split("\n", maxsplit=1)[0] in errors,
+                      (words, text, errors))
+            check(bool(code) <= bool(messages or said), words)
+
+
+def test_one_way_in():
+    """The program has no function but the library's, and the library's are
+    those of its header."""
+    def symbols(path, *options):
+        done = subprocess.run(["nm", *options, path], check=True, text=True,
+                              stdout=subprocess.PIPE)
+        return {line.split()[-1] for line in done.stdout.splitlines()
+                if line and not line.endswith(":")}
+
+    with open("include/amphora/amphora.h", encoding="utf-8") as file:
+        declared = set(re.findall(r"AMPHORA_API[^;]*?\b(amphora_\w+)\(", re.sub(
+            r"/\*.*?\*/", "", file.read(), flags=re.S)))
+    for path, option in (("build/libamphora.a", "-g"),
+                         ("build/libamphora.so.1", "-D")):
+        check(symbols(path, option, "--defined-only") == declared,
+              (path, symbols(path, option, "--defined-only") ^ declared))
+    own = symbols("build/CMakeFiles/amphora.dir/driver/main.c.o", "-u")
+    check("amphora_main" in own and not own - declared - {
+        "mallopt", "signal", "__sysv_signal", "_GLOBAL_OFFSET_TABLE_"}, own)
+    with open("driver/main.c", encoding="utf-8") as file:
+        check(re.findall(r'#include (["<].*?[">])', file.read()) ==
+              ["<amphora/amphora.h>", "<signal.h>", "<malloc.h>"], "main.c")
+
+
+def test_explore():
+    sizes = {"memories.am.size": ["64KiB", "1MiB"]}
+    rows = amphora.explore([TINY], "xdnn-v2-28", sizes, objective="time")
+    for row, size in zip(rows, sizes["memories.am.size"]):
+        plan = amphora.compile(TINY, amphora.Machine(
+            "xdnn-v2-28", {"memories.am.size": size}), objective="time")
+        check(row["memories.am.size"] == size, row)
+        check(row["cycles"] == plan.simulate()["total_cycles"], row)
+    found = amphora.search([TINY], "xdnn-v2-28", {
+        "memories.am.size": ["32K:256K:32K"]}, "ms <= 1",
+        minimise="am_capacity_bytes")
+    check("best" in found and found["tried"] < found["points"], found)
+    check(amphora.run("check", "xdnn-v2-28"), "check")
+    try:
+        amphora.run("check", "no-such.yaml")
+    except amphora.Error as error:
+        check("no-such" in str(error), error)
+    else:
+        check(False, "no error")
 
 
 def test_threads():

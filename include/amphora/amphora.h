@@ -137,6 +137,18 @@ AMPHORA_API amphora_tensor amphora_output_at(const amphora_plan *plan, int i);
  * could not be run. */
 AMPHORA_API int amphora_verify(amphora_session *session, amphora_plan *plan);
 
+/* Any command of `amphora`, by its arguments: {"explore", "net.onnx", "-t",
+ * "./mine.yaml", ..., NULL}. Prints nothing; the result is the JSON that the
+ * command prints with --json, also where it fails, and belongs to the session.
+ * NULL: the command has none. exit_code: as the program's; it may be NULL. */
+AMPHORA_API const char *amphora_run(amphora_session *session,
+                                    const char *const *arguments,
+                                    int *exit_code);
+
+/* The command line itself, for a terminal: all that the program `amphora` does.
+ * Prints to stdout and stderr; the result is the program's exit code. */
+AMPHORA_API int amphora_main(int argc, char **argv);
+
 #ifdef __cplusplus
 }
 #endif

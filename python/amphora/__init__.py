@@ -13,7 +13,6 @@ where there is numpy.
 from __future__ import annotations
 
 import html
-import itertools
 import json
 import os
 from typing import (Any, Callable, Dict, Iterable, List, Mapping, Optional,
@@ -23,7 +22,7 @@ from . import _library
 from ._library import Error, Message
 
 __all__ = ["Error", "Machine", "Message", "Network", "Plan", "Table",
-           "compile", "explore", "frame", "version"]
+           "compile", "explore", "frame", "run", "search", "version"]
 
 Row = Dict[str, Any]
 
@@ -200,25 +199,62 @@ def compile(network: Any, machine: Any,  # pylint: disable=redefined-builtin
     return Plan(session, handle, network, machine)
 
 
+def run(*arguments: Any) -> Row:
+    """Any command of `amphora`, as on the command line: what it prints with
+    --json. run("check", "mine.yaml"); Error has the messages where it fails."""
+    session = _library.Session()
+    said = session.run([a if isinstance(a, os.PathLike) else str(a)
+                        for a in arguments])
+    messages = session.messages()
+    if not said or any(m.kind == "error" for m in messages):
+        raise Error(messages)
+    return json.loads(said)
+
+
+def _sweep(networks: Iterable[Any], machine: Any,
+           vary: Mapping[str, Iterable[Any]],
+           options: Mapping[str, Any]) -> List[str]:
+    base = _machine(machine)
+    files = [_network(network) for network in networks]
+    words = ["explore", *(file.path for file in files), "-t", base.name]
+    for file in files:
+        words += ["--weights", file.weights] if file.weights else []
+    for path, value in base.settings.items():
+        words += ["--set", f"{path}={value}"]
+    for path, values in vary.items():
+        words += ["--vary", path + "=" + ",".join(map(str, values))]
+    for name, value in options.items():
+        words += ["--" + name.replace("_", "-"), str(value)]
+    return words
+
+
 def explore(networks: Iterable[Any], machine: Any,
             vary: Mapping[str, Iterable[Any]], **options: Any) -> Table:
-    """A row for each network and combination of settings: what was varied,
-    cycles, bytes, memory; or `error`, where it does not fit."""
+    """A row for each network and combination of settings, on all cores: what
+    was varied, cycles, bytes, memory; or `error`, where it does not fit.
+    Options: those of the command, `objective="time"`, `output="folder"`."""
     rows = Table()
-    base = _machine(machine)
-    for network in networks:
-        for values in itertools.product(*vary.values()):
-            point = dict(zip(vary, values))
-            row: Row = {"network": _network(network).path, **point}
-            try:
-                plan = compile(network,
-                               Machine(base.name, {**base.settings, **point}),
-                               **options)
-                row.update(plan.cost)
-            except Error as error:
-                row["error"] = str(error).split("\n", maxsplit=1)[0]
-            rows.append(row)
+    for point in run(*_sweep(networks, machine, vary, options))["points"]:
+        row: Row = {"network": point["network"], **point["settings"]}
+        if point["status"] == "fits":
+            row.update((key, point[key]) for key in point
+                       if key not in row and key not in NOT_FIGURES)
+        else:
+            row["error"] = f"{point['status']}: {point['reason']}"
+        rows.append(row)
     return rows
+
+
+NOT_FIGURES = ("point", "name", "network_fnv1a", "target", "settings", "status")
+
+
+def search(networks: Iterable[Any], machine: Any,
+           vary: Mapping[str, Iterable[Any]], goal: str = "",
+           **options: Any) -> Row:
+    """The best machine of those that `vary` spans, by few compilations:
+    search(nets, machine, vary, "ms(net) <= 2", minimise="cost.bram"). `best`
+    with its aim and limits, `next` better and what it misses, `tried`."""
+    return run(*_sweep(networks, machine, vary, {"goal": goal, **options}))
 
 
 def frame(rows: Sequence[Row]) -> Any:

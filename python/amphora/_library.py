@@ -104,6 +104,7 @@ FUNCTIONS = {
     "output_count": (c_int, [c_void_p]),
     "output_at": (_Tensor, [c_void_p, c_int]),
     "verify": (c_int, [c_void_p, c_void_p]),
+    "run": (c_char_p, [c_void_p, POINTER(c_char_p), POINTER(c_int)]),
 }
 
 
@@ -160,6 +161,13 @@ class Session:
         self.raised: Optional[BaseException] = None
         self._watch = _WATCH(told)
         load().amphora_session_watch(self.handle, self._watch, None)
+
+    def run(self, arguments: Sequence[str]) -> Optional[str]:
+        """A command's object, as text."""
+        words = [os.fspath(a).encode() for a in arguments]
+        said = load().amphora_run(self.handle, (c_char_p * (len(words) + 1))(
+            *words, None), None)
+        return said and said.decode()
 
     def compile(self, network: str, machine: str,
                 settings: Mapping[str, Any], weights: Optional[str],
