@@ -6,6 +6,7 @@
 #include "driver/file_program.h"
 #include "driver/hostcode.h"
 #include "driver/images.h"
+#include "driver/lanes_program.h"
 #include "driver/makes.h"
 #include "driver/room.h"
 #include "driver/rounding.h"
@@ -247,6 +248,8 @@ ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
     Makes makes = options_make(arena, options);
     if (makes == MAKES_WORDS)
         return verify_words(arena, diag, options);
+    if (makes == MAKES_DESCRIPTION)
+        return verify_lanes(arena, diag, options);
     if (makes == MAKES_FILE)
         return verify_file(arena, diag, options);
     Pipeline p;

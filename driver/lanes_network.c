@@ -157,7 +157,7 @@ static bool write_input(Arena *arena, Diag *diag, const Made *made,
                      &npy);
 }
 
-static void print_made(Arena *arena, const Made *made, const char *path) {
+static void print_made(Arena *arena, const Made *made) {
     say("memory  %llu of %u bytes of an instance\n",
         (unsigned long long)lanes_height(made->m, made->net),
         made->m->bank_bytes);
@@ -169,24 +169,62 @@ static void print_made(Arena *arena, const Made *made, const char *path) {
         "as given, by at most %d\n",
         (unsigned long long)made->n, (unsigned long long)made->wrong,
         (unsigned long long)made->differ, made->most);
-    say("wrote   %s, layers.json, weights.npy, input.npy: %u layers\n", path,
-        made->net->n);
+}
+
+/* A network of real numbers has had its error. */
+static void advise(Diag *diag, const Options *options, const Made *made) {
+    bool codes = false;
+    for (uint32_t i = 0; made->network && i < made->network->tensor.n; i++)
+        codes |= made->network->tensor.at[i].quant.type != QUANT_NONE;
+    if (made->network && !codes)
+        diag_note(diag, (Loc){0},
+                  "amphora quantise %s --calibrate DIR -t %s makes a network "
+                  "of codes",
+                  options->file, options->target);
+}
+
+static bool make(Arena *arena, Diag *diag, const Options *options,
+                 const HwSpec *spec, Made *made) {
+    if (lower(arena, diag, options, spec, made))
+        return compare(arena, diag, options, made);
+    advise(diag, options, made);
+    return false;
+}
+
+ExitCode verify_lanes(Arena *arena, Diag *diag, const Options *options) {
+    Made made = {0};
+    const HwSpec *spec = hwspec_load(arena, diag, options->target,
+                                     options->n_settings, options->settings);
+    if (spec && !lanes_foreign(arena, options->file)) {
+        diag_error(diag, (Loc){options->file, 0, 0},
+                   "a description has no network to compare with: simulate "
+                   "runs it");
+        return EXIT_BAD_INPUT;
+    }
+    if (!spec || !make(arena, diag, options, spec, &made))
+        return EXIT_BAD_INPUT;
+    say("%s on %s: the memories hold what the network computes\n",
+        made.network->name, spec->machine);
+    print_made(arena, &made);
+    return EXIT_FINE;
 }
 
 ExitCode compile_lanes_network(Arena *arena, Diag *diag, const Options *options,
                                const HwSpec *spec) {
     Made made = {0};
-    if (!lower(arena, diag, options, spec, &made))
+    if (!make(arena, diag, options, spec, &made))
         return EXIT_BAD_INPUT;
     LaneFile file = lane_file(arena, options, made.m, made.net,
                               file_stem(arena, options->file));
     bool ok =
-        compare(arena, diag, options, &made) &&
         file_make_dir(arena, diag, file.dir) &&
         file_write(arena, diag, file.path, file.text, strlen(file.text)) &&
         write_weights(arena, diag, made.net, file.dir) &&
         write_input(arena, diag, &made, file.dir);
-    if (ok)
-        print_made(arena, &made, file.path);
-    return ok ? EXIT_FINE : EXIT_BAD_INPUT;
+    if (!ok)
+        return EXIT_BAD_INPUT;
+    print_made(arena, &made);
+    say("wrote   %s, layers.json, weights.npy, input.npy: %u layers\n",
+        file.path, made.net->n);
+    return EXIT_FINE;
 }

@@ -39,8 +39,7 @@ typedef struct Loaded {
     const int8_t *input;
 } Loaded;
 
-/* Is the file a network in another form than the vendor's description? */
-static bool is_foreign(Arena *arena, const char *path) {
+bool lanes_foreign(Arena *arena, const char *path) {
     Bytes bytes;
     const char *suffix = strrchr(path, '.');
     if (suffix && (!strcmp(suffix, ".yaml") || !strcmp(suffix, ".yml")))
@@ -58,7 +57,7 @@ static bool load(Arena *arena, Diag *diag, const Options *options,
     Bytes bytes;
     if (!file_read(arena, diag, options->file, &bytes))
         return false;
-    if (is_foreign(arena, options->file)) {
+    if (lanes_foreign(arena, options->file)) {
         diag_error(diag, (Loc){options->file, 0, 0},
                    "what runs is the vendor's YAML description of a network "
                    "(with --weights LAYERS.json and --input INPUT.npy); "
@@ -203,7 +202,7 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
                    options->emit);
         return EXIT_BAD_USAGE;
     }
-    if (spec && is_foreign(arena, options->file))
+    if (spec && lanes_foreign(arena, options->file))
         return compile_lanes_network(arena, diag, options, spec);
     if (!spec || !load(arena, diag, options, spec, &of))
         return EXIT_BAD_INPUT;

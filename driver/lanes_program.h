@@ -14,6 +14,10 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options);
 /* The same of a network on codes. */
 ExitCode compile_lanes_network(Arena *arena, Diag *diag, const Options *options,
                                const HwSpec *spec);
+/* verify: the same, compared code by code; nothing is written. */
+ExitCode verify_lanes(Arena *arena, Diag *diag, const Options *options);
+/* Is the file a network in another form than the vendor's description? */
+bool lanes_foreign(Arena *arena, const char *path);
 /* The net as a file of the kind that --emit asks for: its text, and its path,
  * which is NAME and a suffix in the folder of --out. */
 typedef struct LaneFile {

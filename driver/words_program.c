@@ -82,6 +82,24 @@ static ExitCode part_pools(Arena *arena, Diag *diag, const Options *options,
                            &out->p);
 }
 
+/* By the first layer that could have been one of the machine's. */
+static void say_why_none(Diag *diag, const Made *made) {
+    const Graph *g = made->p.graph;
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const char *why = made->emitted->layer[i].why;
+        const Node *node = &g->node.at[i];
+        if (!why || !node->n_in)
+            continue;
+        diag_error(diag, node->loc,
+                   "no layer becomes words of %s: \"%s\" (%s): %s",
+                   made->p.spec->machine, node->name, op_info[node->op].name,
+                   why);
+        return;
+    }
+    diag_error(diag, (Loc){0}, "no layer becomes words of %s",
+               made->p.spec->machine);
+}
+
 static ExitCode make(Arena *arena, Diag *diag, const Options *options,
                      Made *out) {
     *out = (Made){0};
@@ -117,8 +135,7 @@ static ExitCode make(Arena *arena, Diag *diag, const Options *options,
         if (!encode(arena, diag, out->emitted, &out->part[i]))
             return EXIT_BAD_INPUT;
     if (!out->n_parts)
-        diag_error(diag, (Loc){0},
-                   "no layer becomes words: see --explain for why");
+        say_why_none(diag, out);
     return out->n_parts ? EXIT_FINE : EXIT_BAD_INPUT;
 }
 

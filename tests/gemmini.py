@@ -282,8 +282,8 @@ def test_not_emitted(folder):
     net = Net("zero")
     out = net.conv("c", net.input(4, 5, 5, zero=3), 8, 3)
     done = run("compile", net.write(folder, out), "-t", MACHINE, "-o", folder)
-    check(done.returncode != 0 and "no layer becomes words" in done.stderr,
-          f"a zero point: {done.stderr}")
+    check(done.returncode != 0 and "no layer becomes words" in done.stderr and
+          '"c" (conv): ' in done.stderr, f"a zero point: {done.stderr}")
     with open(MACHINE, encoding="utf-8") as file:
         machine = file.read()
     path = networks()["odd"](folder)

@@ -228,6 +228,15 @@ def check_lowered():
                     results.append((file.read(), len(found["layers"])))
         if len(results) == 2 and results[0] != results[1]:
             wrong.append("lowered: weights of JSON and ONNX differ")
+        for path, status, says in (
+                (os.path.join(at, "q", "net.json"), 0, "7 codes, 0 wrong"),
+                (os.path.join(at, "net.prototxt"), 1, "makes a network of"),
+                (os.path.join(at, "json", "net.yaml"), 1, "simulate runs it")):
+            done = subprocess.run([AMPHORA, "verify", path, "-t", "max78000"],
+                                  capture_output=True, text=True, check=False)
+            if done.returncode != status or \
+                    says not in done.stdout + done.stderr:
+                wrong.append(f"verify {path}: {done.stdout + done.stderr}")
         status, _, text = simulate(os.path.join(at, "q", "net.json"),
                                    "x.json", "x.npy")
         if status == 0 or "YAML description" not in text:
