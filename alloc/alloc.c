@@ -172,7 +172,8 @@ static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
 static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                          const PlanOptions *options, bool *does_not_fit) {
     Rejected rejected = {0};
-    if (weights_too_large(arena, diag, schedule, wants_reasons(options))) {
+    if (weights_too_large(arena, diag, schedule, options,
+                          wants_reasons(options))) {
         *does_not_fit = true;
         return NULL;
     }

@@ -65,7 +65,7 @@ def made(seed, k):
     more = random.Random(f"{seed}/{k}/varied")
     net, machine = variety.varied(more, net, machine)
     options = list(dice.choice(ORDERS if dice.random() < 0.3 else OPTIONS))
-    farm = {"data": net["data"]}
+    farm = {"data": net["data"], "further": checks.further_of(f"p{k}")}
     if dice.random() < 0.04:
         farm["native"] = True
     if net["data"] == "file" and dice.random() < 0.7:

@@ -35,21 +35,42 @@ SizeAdvice size_staged(const Asked *asked) {
     return search.guess ? advise_size(&search) : (SizeAdvice){0};
 }
 
+/* Whether their memory is all that wants to be larger: a plan is made. */
+static bool weights_would_do(Arena *arena, const Asked *asked, uint64_t bytes) {
+    Schedule *schedule = ARENA_COPY(arena, Schedule, asked->schedule, 1);
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, schedule->spec, 1);
+    HwMemory *memory =
+        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
+    Budget plans = budget_of(BUDGET_ADVICE, schedule->n_steps);
+    memory[spec->weights].size = bytes;
+    spec->memory = memory;
+    schedule->spec = spec;
+    const Asked larger = {schedule, asked->options, asked->would_do};
+    return asked->would_do(&larger, &plans, memory[0].size);
+}
+
 bool weights_too_large(Arena *arena, Diag *diag, const Schedule *schedule,
-                       bool says) {
+                       const PlanOptions *options, bool says) {
     const HwSpec *spec = schedule->spec;
     const HwMemory *m = &spec->memory[spec->weights];
     const char *layer;
     uint64_t bytes = blocks_floor(schedule, &layer);
     if (!spec->weights || bytes <= m->size)
         return false;
-    if (says) {
-        diag_error(diag, m->loc,
-                   "does not fit: the fewest weights of %s that can be loaded "
-                   "take %s bytes of %s, which has %s",
-                   layer, with_commas(arena, bytes), m->name,
-                   with_commas(arena, m->size));
+    if (!says)
+        return true;
+    diag_error(diag, m->loc,
+               "does not fit: the fewest weights of %s that can be loaded "
+               "take %s bytes of %s, which has %s",
+               layer, with_commas(arena, bytes), m->name,
+               with_commas(arena, m->size));
+    if (options->no_remedy)
+        return true;
+    if (weights_would_do(arena, options->asked, bytes))
         note_advice(arena, diag, m->name, (SizeAdvice){.enough = bytes});
-    }
+    else
+        diag_note(diag, (Loc){0},
+                  "--set memories.%s.size=%llu alone would not do", m->name,
+                  (unsigned long long)bytes);
     return true;
 }

@@ -59,6 +59,6 @@ SizeAdvice size_staged(const Asked *asked);
 /* Whether a layer has no block of weights that their memory holds; `says`: an
  * error. */
 bool weights_too_large(Arena *arena, Diag *diag, const Schedule *schedule,
-                       bool says);
+                       const PlanOptions *options, bool says);
 
 #endif

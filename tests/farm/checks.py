@@ -144,7 +144,7 @@ def advice(point, refused):
     do."""
     found = ADVICE.findall(refused.err)
     if not found and " limit" not in refused.err and not re.search(
-            r"instructions|backing|one piece|would do", refused.err):
+            r"instructions|backing|one piece|would (not )?do", refused.err):
         point.farm["silent"] = refused.err.split("\n")[0]
     first = None
     for key, good, bad in found:
@@ -347,6 +347,11 @@ def same(point):
             raise Wrong("same", f"another {name.split('.')[-1]}")
 
 
+def further_of(name):
+    """How many sizes down the second one is."""
+    return 1 + sum(map(ord, name)) % 8
+
+
 def objective(point):
     """No worse a plan than smaller sizes of the grid have, the next one and one
     further down, by what is asked for."""
@@ -355,7 +360,7 @@ def objective(point):
         return
     below = grid_below(size)
     further = below
-    for _ in range(1 + sum(map(ord, point.name)) % 8):
+    for _ in range(point.farm.get("further", further_of(point.name))):
         further = grid_below(further)
     have = cost(point, point.compiled)
     for small in sorted({below, further} - {0}):
