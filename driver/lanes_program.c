@@ -2,7 +2,6 @@
  * channel; see lanes/lanes.h. */
 #include "driver/lanes_program.h"
 
-#include "base/npy.h"
 #include "base/rng.h"
 #include "driver/commands.h"
 #include "frontends/frontend.h"
@@ -13,7 +12,8 @@
 static const int8_t *read_input(Arena *arena, Diag *diag, const char *path,
                                 LaneNet *net) {
     Npy npy;
-    if (!npy_read(arena, diag, path, &npy))
+    const int8_t *codes = lanes_codes(arena, diag, path, &npy);
+    if (!codes)
         return NULL;
     bool fine = npy.rank >= 2 && npy.rank <= 3 && npy_is_whole(&npy);
     for (uint32_t i = 0; fine && i < npy.rank; i++)
@@ -27,10 +27,7 @@ static const int8_t *read_input(Arena *arena, Diag *diag, const char *path,
     net->in_c = (uint32_t)npy.dim[0];
     net->in[0] = (uint32_t)npy.dim[1];
     net->in[1] = npy.rank == 3 ? (uint32_t)npy.dim[2] : 1;
-    int8_t *out = ARENA_ARRAY(arena, int8_t, npy.count + 1);
-    for (uint64_t i = 0; i < npy.count; i++)
-        out[i] = (int8_t)npy.data[i];
-    return out;
+    return codes;
 }
 
 typedef struct Loaded {

@@ -9,6 +9,7 @@
 #ifndef LANES_LANES_H
 #define LANES_LANES_H
 
+#include "base/npy.h"
 #include "graph/graph.h"
 #include "hwspec/expr/expr.h"
 #include "hwspec/hwspec.h"
@@ -111,6 +112,8 @@ LaneNet *lanes_read(Arena *arena, Diag *diag, const char *path);
  * and `bias` as {offset, shape} in the .npy beside it, weight_bits and
  * total_shift; in order, layers without weights left out. */
 bool lanes_weights(Arena *arena, Diag *diag, const char *path, LaneNet *net);
+/* The elements of a .npy, which are codes of 8 bits; NULL after errors. */
+const int8_t *lanes_codes(Arena *arena, Diag *diag, const char *path, Npy *npy);
 /* Sizes of all layers from that of the input, maps and passes. */
 bool lanes_shapes(Arena *arena, Diag *diag, const LaneMachine *m, LaneNet *net);
 

@@ -4,8 +4,8 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "base/npy.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct WeightsFile {
@@ -82,18 +82,19 @@ static bool read_one(const WeightsFile *f, const cJSON *json, LaneLayer *l) {
     return same && (!l->bias || l->n_bias == l->out_c);
 }
 
-static const int8_t *bytes_of(Arena *arena, Diag *diag, const char *path,
-                              Npy *npy) {
+const int8_t *lanes_codes(Arena *arena, Diag *diag, const char *path,
+                          Npy *npy) {
     if (!npy_read(arena, diag, path, npy))
         return NULL;
     int8_t *out = ARENA_ARRAY(arena, int8_t, npy->count + 1);
     for (uint64_t i = 0; i < npy->count; i++) {
-        if (npy->data[i] < -128 || npy->data[i] > 127) {
+        float value = npy->data[i];
+        if (!(value >= -128 && value <= 127 && value == truncf(value))) {
             diag_error(diag, (Loc){path, 0, 0}, "%g is no code of 8 bits",
-                       (double)npy->data[i]);
+                       (double)value);
             return NULL;
         }
-        out[i] = (int8_t)npy->data[i];
+        out[i] = (int8_t)value;
     }
     return out;
 }
@@ -135,7 +136,7 @@ bool lanes_weights(Arena *arena, Diag *diag, const char *path, LaneNet *net) {
     const char *name = json_str(json, "weights", "weights.npy");
     const char *data =
         arena_printf(arena, "%s/%s", file_dir(arena, path), name);
-    const int8_t *all = bytes_of(arena, diag, data, &npy);
+    const int8_t *all = lanes_codes(arena, diag, data, &npy);
     WeightsFile f = {arena, diag, path, all, all ? npy.count : 0};
     bool ok = all && assign(&f, cJSON_GetObjectItem(json, "layers"), net);
     json_free(json);

@@ -163,7 +163,9 @@ def test_refused(folder):
     cases = (
         (loop_conv(0.01, 1, height=200), "c.need <= 512"),
         (loop_conv(0.01, 1), "lie outside of main"),
-        ("  0 12\n", "3 numbers are needed"),
+        ("  0 12\n", "3 numbers of 64 bits are needed"),
+        ("  0 1" + 16 * "0" + " 0\n", "3 numbers of 64 bits are needed"),
+        ("  0 0 +1\n", "3 numbers of 64 bits are needed"),
         (word(99), "error"))
     for words, message in cases:
         short = image[:OUT + 10] if "outside" in message else image

@@ -49,13 +49,14 @@ ILLEGAL = (
 )
 
 
-def npy(path, values, shape):
+def npy(path, values, shape, kind=("|i1", "b")):
     """Writes codes as .npy."""
-    head = str({"descr": "|i1", "fortran_order": False, "shape": shape})
+    head = str({"descr": kind[0], "fortran_order": False, "shape": shape})
     head = head.ljust(117) + "\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) +
-                   head.encode() + struct.pack(f"{len(values)}b", *values))
+                   head.encode() +
+                   struct.pack(f"<{len(values)}{kind[1]}", *values))
 
 
 def simulate(yaml, weights, data, *more):
@@ -124,6 +125,23 @@ def check_small():
                     [crc(v) for v in expected(data, first, bias, second)]:
                 wrong.append(f"small: {status} {text[:400]}")
         wrong += check_shift(paths, found)
+        wrong += check_codes(paths, data, first + bias + second)
+    return wrong
+
+
+def check_codes(paths, data, weights):
+    """Problems with numbers that are no codes of 8 bits."""
+    wrong = []
+    stored = os.path.join(os.path.dirname(paths[0]), "weights.npy")
+    for path, values, shape, kind in (
+            (paths[2], [300] + data[1:], (2, 4, 4), ("<i2", "h")),
+            (stored, [float("nan")] + weights[1:], (88,), ("<f4", "f")),
+            (stored, [0.5] + weights[1:], (88,), ("<f4", "f"))):
+        npy(path, values, shape, kind)
+        status, _, text = simulate(*paths)
+        if status != 1 or "is no code of 8 bits" not in text:
+            wrong.append(f"{values[0]}: {status} {text[:200]}")
+        npy(path, data if path == paths[2] else weights, shape)
     return wrong
 
 

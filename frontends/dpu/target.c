@@ -166,6 +166,8 @@ static void add_banks(Import *im, const ProtoMessage *engine, const char *field,
         if (proto_get_str(im->diag, f, &name))
             add_word(out, small_letters(im->arena, name));
     }
+    if (!*text_str(out))
+        diag_error(im->diag, engine->loc, "`%s` is missing", field);
 }
 
 static uint32_t rows_at_a_time(Import *im, const ProtoMessage *engine,
@@ -254,7 +256,7 @@ static void add_groups(Import *im) {
             text_addf(&im->yaml, "  convw: {size: %llu, id: %u}\n",
                       (unsigned long long)bytes, id);
         else
-            add_word(&im->left, name);
+            add_word(&im->left, plain_text(im->arena, name));
     }
 }
 

@@ -7,6 +7,8 @@
  */
 #include "hwspec/format/format.h"
 
+#include <ctype.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,13 +35,18 @@ static void put_number(uint8_t *to, uint64_t value) {
         to[i] = (uint8_t)(value >> 8 * i);
 }
 
+static const char *skip_blanks(const char *at, const char *end) {
+    while (at < end && *at && strchr(" \t\r", *at))
+        at++;
+    return at;
+}
+
 /* The numbers of a line, which ends at `end`; 0: none are there. */
 static int read_line(const HwFormat *format, const char *at, const char *end,
                      uint8_t *to) {
     for (uint32_t i = 0; i < format->n_columns; i++) {
         char number[32];
-        while (at < end && strchr(" \t\r", *at))
-            at++;
+        at = skip_blanks(at, end);
         size_t n = 0;
         while (at + n < end && n < sizeof number - 1 &&
                !strchr(" \t\r#", at[n]))
@@ -49,14 +56,14 @@ static int read_line(const HwFormat *format, const char *at, const char *end,
         memcpy(number, at, n);
         number[n] = 0;
         char *stop;
+        errno = 0;
         put_number(to + NUMBER * i,
                    strtoull(number, &stop, format->column[i] == 'd' ? 10 : 16));
-        if (*stop || *number == '-')
+        if (*stop || errno || !isxdigit((unsigned char)*number))
             return -1;
         at += n;
     }
-    while (at < end && strchr(" \t\r", *at))
-        at++;
+    at = skip_blanks(at, end);
     return at == end || *at == '#' ? 1 : -1;
 }
 
@@ -74,7 +81,7 @@ bool format_from_columns(Arena *arena, Diag *diag, const HwFormat *format,
         int found = read_line(format, at, stop, out + n);
         if (found < 0) {
             diag_error(diag, (Loc){.file = file, .line = line, .col = 1},
-                       "%u numbers are needed", format->n_columns);
+                       "%u numbers of 64 bits are needed", format->n_columns);
             return false;
         }
         n += found ? each : 0;
