@@ -3,6 +3,7 @@
  *   instance.c    PlanProblem -> Strip: buffers as items over sections of time
  *   coalesce.c     Strip -> Strip of fewer items, glued from those of the first
  *   perfect_packing.c    perfect packings: a search along time, over pqtree.h
+ *   aligned.c  what alignments waste in one section
  *   skyline.c  floors that rise: what follows from the items placed so far
  *   branch_and_bound.c    the search: branch on a section in a lowest place of
  * the skyline restarts.c  variants of the search side by side, restarted,
@@ -50,6 +51,7 @@ typedef struct Strip {
     uint32_t n_pins;
     uint32_t *pins;   /* items, by offset */
     bool has_gaps;    /* one of the items */
+    bool has_grids;   /* alignments of items */
     uint64_t unit;    /* bytes: offsets need be no finer */
     uint64_t padding; /* bytes: most that a size was rounded up by */
     uint64_t total;   /* bytes: any placement pushed down is no higher */
@@ -125,6 +127,11 @@ bool sweep_applies(const Strip *strip);
 bool sweep_search(const Strip *strip, uint64_t seed, uint32_t run,
                   uint64_t *steps, int64_t *offset);
 
+/* ---- aligned.c ---- */
+
+typedef struct AlignedCache AlignedCache;
+AlignedCache *aligned_cache(Arena *arena);
+
 /* ---- skyline.c ---- */
 
 typedef struct Change {
@@ -156,7 +163,8 @@ typedef struct Skyline {
     uint32_t n_queue, n_moved;
     bool *queued, *is_moved;
     bool failed;
-    uint64_t work;   /* members looked at, for budgets */
+    AlignedCache *aligned; /* NULL: no item has an alignment of its own */
+    uint64_t work;         /* members looked at, for budgets */
     uint64_t needed; /* bytes: the least capacity at which a cut branch would
                       * have gone on */
 } Skyline;
@@ -165,6 +173,10 @@ typedef struct Skyline {
 static inline uint32_t *skyline_open(const Skyline *sky, uint32_t section) {
     return sky->member + sky->strip->start[section];
 }
+
+/* aligned.c: the open items of the section reach so high at least; exact where
+ * that is more than the capacity and they are few. */
+int64_t aligned_end(Skyline *sky, uint32_t section);
 
 /* A place to go back to. */
 typedef struct Mark {

@@ -219,9 +219,11 @@ bool strip_late(const Strip *strip) {
 }
 
 bool strip_index(Arena *arena, Strip *strip) {
-    strip->has_gaps = false;
-    for (uint32_t i = 0; i < strip->n; i++)
+    strip->has_gaps = strip->has_grids = false;
+    for (uint32_t i = 0; i < strip->n; i++) {
         strip->has_gaps |= strip->item[i].n_gaps > 0;
+        strip->has_grids |= strip->item[i].align > 1;
+    }
     sort_pins(arena, strip);
     return find_members(arena, strip);
 }

@@ -12,6 +12,7 @@
  *   - floor + open items of a section exceed the capacity;
  *   - even those items of it whose `low` is x or more, piled from x, exceed it
  *     (the bound of one machine with heads in scheduling; Carlier, 1982);
+ *   - they exceed it in whatever order, for their alignments (aligned.c);
  *   - an item can only start above its highest offset.
  * It is not worth keeping when an open item would fit whole into a hole between
  * top and floor: moving the item down there turns any solution into a better
@@ -160,6 +161,11 @@ static void judge_section(Skyline *sky, uint32_t t) {
         }
         choices += sky->low[i] == sky->floor[t];
     }
+    int64_t end = sky->aligned ? aligned_end(sky, t) : 0;
+    if (end > strip->capacity) {
+        fail(sky, t, end);
+        return;
+    }
     if (choices != sky->choices[t])
         set(sky, &sky->choices[t], choices);
 }
@@ -296,6 +302,7 @@ Skyline *skyline_new(Arena *arena, const Strip *strip) {
     sky->moved = ARENA_ARRAY(arena, uint32_t, n);
     sky->queued = ARENA_ARRAY(arena, bool, n);
     sky->is_moved = ARENA_ARRAY(arena, bool, n);
+    sky->aligned = strip->has_grids ? aligned_cache(arena) : NULL;
     return sky;
 }
 

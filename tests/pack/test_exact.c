@@ -165,6 +165,62 @@ static void test_against_brute_force(void **state) {
     assert_true(above_peak > 300 && raised > 100); /* not all are easy */
 }
 
+/* ---- alignments ---- */
+
+/* Lives of up to `life` of so many steps, sizes up to `most`, alignments up to
+ * 8. */
+static PackProblem aligned_problem(Arena *arena, uint64_t seed, uint32_t n,
+                                   uint32_t steps, uint32_t life,
+                                   uint32_t most) {
+    Draw d = {seed, 0};
+    Buffer *buf = ARENA_ARRAY(arena, Buffer, n);
+    for (uint32_t b = 0; b < n; b++) {
+        uint32_t first = draw(&d, steps);
+        buf[b] = (Buffer){.first = first,
+                          .end = first + 1 + draw(&d, life),
+                          .bytes = {1 + draw(&d, most)},
+                          .align = 1 + draw(&d, 8),
+                          .pin_pool = -1,
+                          .hint = PACK_NO_HINT};
+        if (seed % 3 == 0 && !draw(&d, 3))
+            draw_gaps(arena, &d, &buf[b]);
+    }
+    return problem_of(buf, n, NO_LIMIT);
+}
+
+static void test_alignments(void **state) {
+    (void)state;
+    uint32_t wasted = 0;
+    for (uint64_t seed = 0; seed < 1500; seed++) {
+        Arena *arena = arena_new("seed");
+        PackProblem problem =
+            aligned_problem(arena, seed, 4 + (uint32_t)(seed % 3), 3, 4, 12);
+        PackResult result = run(arena, &problem);
+        assert_int_equal(result.height[0], least_height(&problem));
+        assert_true(result.proved);
+        wasted += pack_live_peak(arena, &problem, NULL) < result.height[0];
+        arena_free(arena);
+    }
+    assert_true(wasted > 700);
+}
+
+/* What alignments waste among ten alive at once is seen without a search for
+ * the whole. */
+static void test_bounds_of_alignments(void **state) {
+    (void)state;
+    uint32_t proved = 0;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        Arena *arena = arena_new("seed");
+        PackProblem problem = aligned_problem(arena, seed, 30, 10, 5, 20);
+        problem.budget = 40000;
+        PackResult result = run(arena, &problem);
+        assert_true(result.height[0] >= result.bound);
+        proved += result.proved;
+        arena_free(arena);
+    }
+    assert_in_range(proved, 20, 30);
+}
+
 /* ---- why nothing fits ---- */
 
 /* The set does not fit, by brute force, and without any one of it the rest
@@ -471,6 +527,8 @@ static void test_hard_problems(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_against_brute_force),
+        cmocka_unit_test(test_alignments),
+        cmocka_unit_test(test_bounds_of_alignments),
         cmocka_unit_test(test_irreducible),
         cmocka_unit_test(test_perfect_packings),
         cmocka_unit_test(test_large_packings),
