@@ -7,4 +7,7 @@
 
 uint32_t crc32_of(const uint8_t *at, uint64_t n);
 
+/* The same with Castagnoli's polynomial 0x1EDC6F41: CRC-32C. */
+uint32_t crc32c_of(const uint8_t *at, uint64_t n);
+
 #endif

@@ -14,7 +14,7 @@ const Format formats[] = {
     {"onnx", ".onnx .onnxtxt", "ONNX ModelProto, binary or text", onnx_looks,
      onnx_read},
     {"tensorflow", ".pb .pbtxt .json",
-     "TensorFlow frozen GraphDef, binary or text, or tfjs graph model",
+     "TensorFlow SavedModel (its folder), frozen GraphDef, or tfjs graph model",
      tensorflow_looks, tensorflow_read},
     {"tflite", ".tflite .lite",
      "TensorFlow Lite, of floats or of quantised values", tflite_looks,
@@ -230,11 +230,26 @@ static Graph *finish(Arena *arena, Diag *diag, Graph *g,
     return g;
 }
 
+/* "net/" as "net", which it is called by. */
+static const char *without_slash(Arena *arena, const char *path) {
+    size_t len = strlen(path);
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    return arena_strndup(arena, path, len);
+}
+
+/* A folder stands for the SavedModel that it holds. */
+static const char *file_of(Arena *arena, const char *path) {
+    const char *inside = arena_printf(arena, "%s/saved_model.pb", path);
+    return file_exists(inside) ? inside : path;
+}
+
 Graph *frontend_read(Arena *arena, Diag *diag, const char *path,
                      const ImportOptions *options, ImportInfo *info) {
     Bytes bytes;
     *info = (ImportInfo){0};
-    path = arena_strdup(arena, path); /* places in the graph point to it */
+    const char *given = without_slash(arena, path);
+    path = file_of(arena, given); /* places in the graph point to it */
     if (!file_read(arena, diag, path, &bytes))
         return NULL;
     if (!bytes.len) {
@@ -252,6 +267,6 @@ Graph *frontend_read(Arena *arena, Diag *diag, const char *path,
         return NULL;
     /* What files call themselves is rarely unique ("torch_jit"). */
     if (strcmp(path, "-"))
-        g->name = file_stem(arena, path);
+        g->name = file_stem(arena, given);
     return finish(arena, diag, g, options, info);
 }

@@ -21,6 +21,7 @@ makes. Kinds of tests:
   truth  tests/truth_*.py: against OpenCV and onnxruntime; without --long
          against what these said of small networks
   formats  tests/formats.py: real networks of other formats
+  saved_model  tests/saved_model.py: TensorFlow's folders, whole and broken
   recorded  tests/recorded.py: our listings against recorded ones
   fuzz   tests/fuzz.py: damaged input
   placements  tests/placements.py: no plan wastes active memory
@@ -123,7 +124,7 @@ def scripts(long):
             "truth_tflite",
             "truth_darknet",
             "fuzz",
-            "formats",
+            "formats", "saved_model",
             "same",
             "hostile",
             "orders",

@@ -36,7 +36,8 @@ READS = [
     ("keras/mlcommons_pretrainedResnet_keras2.4.json", None),
 ]
 REFUSED = [
-    ("tensorflow/tfjs_times_three_saved_model.pb", "freeze it into a GraphDef"),
+    ("tensorflow/tfjs_times_three_saved_model.pb",
+     'variables has no "v/.ATTRIBUTES/VARIABLE_VALUE"'),
     ("keras/kerasjs_Conv2D.json", "not a network in a known format"),
     ("mxnet/legacy_ndarray.v0", "read the symbol's JSON with --weights"),
 ]

@@ -1,5 +1,6 @@
 /* schema_rows.h - how tables of field numbers are written: SCHEMA names one,
- * and its rows are INT, BOOL, FLOAT, TEXT, RAW and SUB. For *_schema.c alone.
+ * and its rows are INT, BOOL, FLOAT, DOUBLE, TEXT, RAW and SUB. For schema.c of
+ * the formats alone.
  */
 #ifndef FRONTENDS_PROTO_SCHEMA_ROWS_H
 #define FRONTENDS_PROTO_SCHEMA_ROWS_H
@@ -16,6 +17,8 @@
     { number, name, PROTO_BOOL, NULL }
 #define FLOAT(number, name)                                                    \
     { number, name, PROTO_FLOAT, NULL }
+#define DOUBLE(number, name)                                                   \
+    { number, name, PROTO_DOUBLE, NULL }
 #define TEXT(number, name)                                                     \
     { number, name, PROTO_TEXT, NULL }
 #define RAW(number, name)                                                      \

@@ -1,4 +1,5 @@
-/* files.c - the three forms of a GraphDef as one tree of proto/proto.h.
+/* files.c - the three forms of a GraphDef, and a SavedModel, as one tree of
+ * proto/proto.h.
  *
  * In: bytes. Out: the tree with the names of fields that the text form has.
  * JSON is proto3's: names in camel case, 64 bits as strings, bytes in base 64,
@@ -14,36 +15,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- binary ---- */
-
-#define ROWS(name, ...)                                                        \
-    static const ProtoRow name##_rows[] = {__VA_ARGS__};                       \
-    static const ProtoSchema name = {sizeof name##_rows / sizeof *name##_rows, \
-                                     name##_rows}
-
-ROWS(dim_schema, {1, "size", PROTO_INT, NULL});
-ROWS(shape_schema, {2, "dim", PROTO_SUB, &dim_schema});
-ROWS(tensor_schema, {1, "dtype", PROTO_INT, NULL},
-     {2, "tensor_shape", PROTO_SUB, &shape_schema},
-     {4, "tensor_content", PROTO_RAW, NULL},
-     {5, "float_val", PROTO_FLOAT, NULL}, {6, "double_val", PROTO_DOUBLE, NULL},
-     {7, "int_val", PROTO_INT, NULL}, {10, "int64_val", PROTO_INT, NULL},
-     {11, "bool_val", PROTO_BOOL, NULL}, {13, "half_val", PROTO_INT, NULL});
-ROWS(list_schema, {2, "s", PROTO_TEXT, NULL}, {3, "i", PROTO_INT, NULL},
-     {4, "f", PROTO_FLOAT, NULL});
-ROWS(value_schema, {1, "list", PROTO_SUB, &list_schema},
-     {2, "s", PROTO_TEXT, NULL}, {3, "i", PROTO_INT, NULL},
-     {4, "f", PROTO_FLOAT, NULL}, {5, "b", PROTO_BOOL, NULL},
-     {6, "type", PROTO_INT, NULL}, {7, "shape", PROTO_SUB, &shape_schema},
-     {8, "tensor", PROTO_SUB, &tensor_schema});
-ROWS(attr_schema, {1, "key", PROTO_TEXT, NULL},
-     {2, "value", PROTO_SUB, &value_schema});
-ROWS(node_schema, {1, "name", PROTO_TEXT, NULL}, {2, "op", PROTO_TEXT, NULL},
-     {3, "input", PROTO_TEXT, NULL}, {4, "device", PROTO_RAW, NULL},
-     {5, "attr", PROTO_SUB, &attr_schema});
-ROWS(graph_schema, {1, "node", PROTO_SUB, &node_schema},
-     {2, "library", PROTO_RAW, NULL}, {4, "versions", PROTO_RAW, NULL});
 
 /* ---- JSON ---- */
 
@@ -204,7 +175,7 @@ static const ProtoMessage *parse_json(Tf *tf, Bytes bytes) {
 
 /* ---- the three ---- */
 
-const ProtoMessage *tf_parse(Tf *tf, Bytes bytes) {
+const ProtoMessage *tf_parse(Tf *tf, Bytes bytes, const ProtoSchema *schema) {
     size_t at = 0;
     while (at < bytes.len && strchr(" \t\r\n", (char)bytes.at[at]) &&
            bytes.at[at])
@@ -215,5 +186,5 @@ const ProtoMessage *tf_parse(Tf *tf, Bytes bytes) {
         return textformat_parse(tf->net.arena, tf->net.diag, tf->net.path,
                                 bytes);
     return protobin_parse(tf->net.arena, tf->net.diag, tf->net.path, bytes,
-                          &graph_schema);
+                          schema);
 }

@@ -1,7 +1,24 @@
-/* node.c - attributes and inputs of the node that is being built; see tf.h. */
+/* node.c - a node of the file; attributes and inputs of the one that is being
+ * built; see tf.h. */
 #include "frontends/tensorflow/tf.h"
 
 #include <string.h>
+
+bool tf_read_node(const Tf *tf, TfNode *node, const ProtoField *field) {
+    Diag *diag = tf->net.diag;
+    *node = (TfNode){.name = "",
+                     .op = "",
+                     .message = field->message,
+                     .loc = field->loc,
+                     .live = NONE};
+    if (field->kind != PROTO_MESSAGE ||
+        !proto_str(diag, node->message, "name", &node->name) ||
+        !proto_str(diag, node->message, "op", &node->op)) {
+        diag_error(diag, field->loc, "a node has no name, or no op");
+        return false;
+    }
+    return true;
+}
 
 /* ---- attributes ---- */
 

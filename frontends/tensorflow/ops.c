@@ -115,6 +115,22 @@ static TensorId softmax(Tf *tf, int kind) {
     return net_softmax(&tf->net, tf_in(tf, 0), -1);
 }
 
+/* Rows by number, as embeddings are: of an axis told by a constant, or of the
+ * first. */
+static TensorId take(Tf *tf, int has_axis) {
+    TensorId in[] = {tf_in(tf, 0), tf_in(tf, 1)};
+    int64_t axis = 0;
+    double batch = tf_num(tf, "batch_dims", 0);
+    if ((has_axis && tf_ints(tf, 2, 1, &axis) != 1) || in[0].i == NONE)
+        return NO_TENSOR;
+    Shape shape = net_shape(&tf->net, in[0]);
+    NodeId node = net_routine(&tf->net, ROUTINE_TAKE, NULL, 2, in);
+    net_number_is(&tf->net, node, "axis",
+                  (double)(axis < 0 ? axis + shape.rank : axis));
+    net_number_is(&tf->net, node, "batch", batch);
+    return net_routine_out(&tf->net, node);
+}
+
 static TensorId lrn(Tf *tf, int kind) {
     TensorId in = tf_in(tf, 0);
     NodeId node = net_node(&tf->net, OP_LRN, NULL, 1, &in);
@@ -135,6 +151,10 @@ static const TfOp ops[] = {
     {"Placeholder", placeholder, 0},
     {"PlaceholderWithDefault", identity, 0},
     {"Const", tf_constant, 0},
+    {"VarHandleOp", tf_variable, 0},
+    {"VariableV2", tf_variable, 0},
+    {"Variable", tf_variable, 0},
+    {"ReadVariableOp", identity, 0},
     {"Identity", identity, 0},
     {"IdentityN", identity, 0},
     {"CheckNumerics", identity, 0},
@@ -206,6 +226,9 @@ static const TfOp ops[] = {
     {"SquaredDifference", squared_difference, 0},
     {"Softmax", softmax, 0},
     {"LRN", lrn, 0},
+    {"Gather", take, 0},
+    {"GatherV2", take, 1},
+    {"ResourceGather", take, 0},
     {"Concat", tf_concat, 0},
     {"ConcatV2", tf_concat, 1},
     {"Reshape", tf_reshape, 0},

@@ -1,10 +1,11 @@
-/* reader.c - networks from TensorFlow GraphDefs.
+/* reader.c - networks from TensorFlow GraphDefs and SavedModels.
  *
- * In: a frozen GraphDef, binary or text, or tfjs' JSON with its files of
- * weights. Out: the graph, channels before height and width. Nodes may stand in
- * any order; they are built when their inputs are. A node is a tensor, a
- * constant (folded where that is plain), or dead: on the side of a Switch that
- * a constant does not take. What no node reads is an output.
+ * In: a frozen GraphDef, binary or text, tfjs' JSON with its files of weights,
+ * or a SavedModel with the variables in the folder beside it. Out: the graph,
+ * channels before height and width. Nodes may stand in any order; they are
+ * built when their inputs are. A node is a tensor, a constant (folded where
+ * that is plain), or dead: on the side of a Switch that a constant does not
+ * take. What no node reads is an output, unless a signature says what is.
  */
 #include "base/jsonlook.h"
 #include "frontends/formats.h"
@@ -19,20 +20,11 @@ enum { MAX_OUTPUTS = 1024 };
 /* ---- nodes of the file ---- */
 
 static bool read_node(Tf *tf, TfNode *node, const ProtoField *field) {
-    Diag *diag = tf->net.diag;
-    *node = (TfNode){.name = "",
-                     .op = "",
-                     .message = field->message,
-                     .loc = field->loc,
-                     .live = NONE};
-    if (field->kind != PROTO_MESSAGE ||
-        !proto_str(diag, node->message, "name", &node->name) ||
-        !proto_str(diag, node->message, "op", &node->op)) {
-        diag_error(diag, field->loc, "a node has no name, or no op");
+    if (!tf_read_node(tf, node, field))
         return false;
-    }
     if (!map_put(tf->names, node->name, (uint32_t)(node - tf->node))) {
-        diag_error(diag, field->loc, "two nodes are called \"%s\"", node->name);
+        diag_error(tf->net.diag, field->loc, "two nodes are called \"%s\"",
+                   node->name);
         return false;
     }
     return true;
@@ -207,8 +199,21 @@ static void build_all(Tf *tf) {
         }
 }
 
+static void mark_result(Tf *tf, TfRef ref) {
+    TfNode *node = &tf->node[ref.node];
+    tf->at = &(TfNode){.name = node->name, .n_in = 1, .in = &ref};
+    net_at(&tf->net, node->name, node->op, node->loc);
+    TensorId tensor = node->state == TF_NOT_BUILT || node->state == TF_DEAD
+                          ? NO_TENSOR
+                          : tf_in(tf, 0);
+    if (tensor.i != NONE)
+        graph_mark_output(tf->net.g, tensor);
+}
+
 static void mark_outputs(Tf *tf) {
-    for (uint32_t i = 0; i < tf->n; i++) {
+    for (uint32_t i = 0; i < tf->result.n; i++)
+        mark_result(tf, tf->result.at[i]);
+    for (uint32_t i = 0; i < tf->n && !tf->result.n; i++) {
         const TfNode *node = &tf->node[i];
         if (node->readers || node->state != TF_TENSOR ||
             !strcmp(node->op, "Placeholder"))
@@ -237,7 +242,6 @@ static bool looks_binary(Bytes bytes) {
            op.number == 2 && op.type == WIRE_BYTES;
 }
 
-/* SavedModels are refused, but in words of their own. */
 static bool looks_saved(Bytes bytes) {
     WireReader reader = wire_open(bytes);
     WireField version, graph, info;
@@ -272,19 +276,32 @@ bool tensorflow_looks(const char *path, Bytes bytes) {
            looks_saved(bytes) || looks_binary(bytes);
 }
 
+/* Variables lie beside a SavedModel; one without any needs no file. */
+static bool read_saved(Tf *tf, const ProtoMessage *model) {
+    Arena *arena = tf->net.arena;
+    const char *folder = file_dir(arena, tf->net.path);
+    const char *path = arena_printf(arena, "%s/variables/variables", folder);
+    if (file_exists(arena_printf(arena, "%s.index", path)) &&
+        !(tf->bundle = bundle_open(arena, tf->net.diag, path)))
+        return false;
+    return tf_read_saved(tf, model);
+}
+
+static bool read_file(Tf *tf, Bytes bytes) {
+    bool saved = looks_saved(bytes);
+    const ProtoMessage *tree =
+        tf_parse(tf, bytes, saved ? &tf_saved_schema : &tf_graph_schema);
+    if (!tree)
+        return false;
+    return saved ? read_saved(tf, tree) : read_nodes(tf, tree);
+}
+
 Graph *tensorflow_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                        const ImportOptions *options) {
     Tf tf = {.net = net_open(arena, diag, path, options, true),
              .names = map_new(arena),
              .weights = map_new(arena)};
-    if (looks_saved(bytes)) {
-        diag_error(diag, (Loc){path, 0, 0},
-                   "a SavedModel keeps its weights elsewhere: freeze it into "
-                   "a GraphDef first");
-        return NULL;
-    }
-    const ProtoMessage *graph = tf_parse(&tf, bytes);
-    if (!graph || !read_nodes(&tf, graph))
+    if (!read_file(&tf, bytes))
         return NULL;
     tf.net.nhwc = !is_nchw(&tf);
     build_all(&tf);

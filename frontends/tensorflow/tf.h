@@ -3,7 +3,8 @@
 #define FRONTENDS_TENSORFLOW_TF_H
 
 #include "frontends/net/net.h"
-#include "frontends/proto/proto.h"
+#include "frontends/proto/protobin.h"
+#include "frontends/tensorflow/bundle.h"
 
 #include "base/json.h"
 
@@ -15,6 +16,7 @@ typedef enum TfState { TF_NOT_BUILT, TF_TENSOR, TF_CONST, TF_DEAD } TfState;
 
 typedef struct TfNode {
     const char *name, *op;
+    const char *key; /* of a variable in the bundle */
     const ProtoMessage *message;
     Loc loc;
     uint32_t n_in, n_out;
@@ -35,9 +37,15 @@ typedef struct Tf {
     TfNode *at;   /* being built */
     Map *weights; /* tfjs: values by name of a Const */
     VEC(Const) weight;
+    /* a SavedModel */
+    Bundle *bundle;
+    VEC(TfRef) result; /* what its signature gives back */
 } Tf;
 
 /* ---- node.c: the node that is being built ---- */
+
+/* A node of the file without its inputs. */
+bool tf_read_node(const Tf *tf, TfNode *node, const ProtoField *field);
 
 /* The attribute `key` as AttrValue; NULL: absent. */
 const ProtoMessage *tf_attr(const Tf *tf, const char *key);
@@ -60,10 +68,16 @@ TensorId tf_be_const(Tf *tf, Const value, bool known);
 
 /* ---- other files ---- */
 
-/* files.c: the three forms of a GraphDef as one tree. */
-const ProtoMessage *tf_parse(Tf *tf, Bytes bytes);
+/* schema.c: a GraphDef and a SavedModel in binary. */
+extern const ProtoSchema tf_graph_schema, tf_saved_schema;
+/* files.c: the three forms of either as one tree. */
+const ProtoMessage *tf_parse(Tf *tf, Bytes bytes, const ProtoSchema *schema);
+/* saved.c: the nodes that the signature of a SavedModel needs, functions
+ * opened; keys of variables. */
+bool tf_read_saved(Tf *tf, const ProtoMessage *model);
 /* values.c */
 TensorId tf_constant(Tf *tf, int kind);
+TensorId tf_variable(Tf *tf, int kind);
 /* An EltKind of two constants, one of which may be a single number. */
 TensorId tf_fold(Tf *tf, int kind);
 TensorId tf_fold_two(Tf *tf, int kind, const Const *a, const Const *b);

@@ -1,9 +1,9 @@
-/* values.c - constants of a GraphDef, tfjs' files of weights, and plain
- * arithmetic on constants.
+/* values.c - constants of a GraphDef, variables of a SavedModel, tfjs' files of
+ * weights, and plain arithmetic on constants.
  *
- * In: TensorProtos, whose last value stands for all that are not told; or a
- * manifest of names, shapes and files. Out: a Const for each. Floats of
- * tensor_content stay in the file.
+ * In: TensorProtos, whose last value stands for all that are not told; values
+ * of a bundle; or a manifest of names, shapes and files. Out: a Const for each.
+ * Floats of tensor_content and of bundles stay in the file.
  */
 #include "base/halves.h"
 #include "frontends/tensorflow/tf.h"
@@ -111,6 +111,16 @@ static bool from_list(const Tf *tf, const ProtoMessage *tensor,
     return true;
 }
 
+/* All values as bytes. */
+static TensorId read_bytes(Tf *tf, const Type *type, Shape shape, Bytes bytes) {
+    uint64_t n = shape_count(&shape);
+    if (bytes.len != n * type->size)
+        return net_none(&tf->net, "constant of %s has %zu bytes",
+                        shape_text(tf->net.arena, &shape), bytes.len);
+    return tf_be_const(tf, from_bytes(tf->net.arena, shape, type, bytes.at),
+                       true);
+}
+
 static TensorId read_tensor(Tf *tf, const ProtoMessage *tensor) {
     uint32_t number = 0;
     proto_enum(tf->net.diag, tensor, "dtype", type_names, &number);
@@ -126,16 +136,12 @@ static TensorId read_tensor(Tf *tf, const ProtoMessage *tensor) {
     if (n >= SHAPE_MAX_COUNT)
         return net_none(&tf->net, "constant of %s is too large",
                         shape_text(tf->net.arena, &c.shape));
-    if (content && content->kind == PROTO_STRING && content->len) {
-        if (content->len != n * type->size)
-            return net_none(&tf->net, "constant of %s has %zu bytes",
-                            shape_text(tf->net.arena, &c.shape), content->len);
-        c = from_bytes(tf->net.arena, c.shape, type,
-                       (const uint8_t *)content->text);
-    } else if (!from_list(tf, tensor, type, &c)) {
-        return NO_TENSOR;
-    }
-    return tf_be_const(tf, c, true);
+    if (content && content->kind == PROTO_STRING && content->len)
+        return read_bytes(
+            tf, type, c.shape,
+            (Bytes){(const uint8_t *)content->text, content->len});
+    return from_list(tf, tensor, type, &c) ? tf_be_const(tf, c, true)
+                                           : NO_TENSOR;
 }
 
 /* Values that are not there: small, and told by the name alone. */
@@ -162,6 +168,25 @@ TensorId tf_constant(Tf *tf, int kind) {
     const Const *value = &tf->weight.at[i];
     return value->data ? tf_be_const(tf, *value, true)
                        : seeded(tf, value->shape);
+}
+
+TensorId tf_variable(Tf *tf, int kind) {
+    const char *key = tf->at->key ? tf->at->key : tf->at->name;
+    uint32_t errors = diag_errors(tf->net.diag);
+    BundleValue value;
+    (void)kind;
+    if (!tf->bundle || !bundle_find(tf->bundle, key, &value))
+        return diag_errors(tf->net.diag) > errors
+                   ? NO_TENSOR
+                   : net_none(&tf->net,
+                              "a variable without values: %s/variables has no "
+                              "\"%s\"",
+                              file_dir(tf->net.arena, tf->net.path), key);
+    const Type *type = find_type(value.type);
+    if (!type || shape_count(&value.shape) >= SHAPE_MAX_COUNT)
+        return net_none(&tf->net, "a variable of a type or shape that is not "
+                                  "supported");
+    return read_bytes(tf, type, value.shape, value.bytes);
 }
 
 /* ---- tfjs' manifest ---- */

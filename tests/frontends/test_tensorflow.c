@@ -257,9 +257,7 @@ static void test_real(void **state) {
     options.n_shapes = 0;
     assert_non_null(read_data("tfjs_tiny_graph.json"));
     assert_null(read_data("tfjs_times_three_saved_model.pb"));
-    assert_string_equal(messages(), "error: a SavedModel keeps its weights "
-                                    "elsewhere: freeze it into a GraphDef "
-                                    "first\n");
+    assert_non_null(strstr(messages(), "a variable without values"));
 }
 
 int main(void) {
