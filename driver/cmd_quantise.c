@@ -168,6 +168,24 @@ static bool choose_numbers(Diag *diag, const Options *o, const HwSpec *spec,
     return true;
 }
 
+/* A quantizer.json has int8 around 0 by free scales, one a channel. */
+static bool takes_given(Diag *diag, const Options *o, const HwSpec *spec,
+                        QuantiseNumbers *n) {
+    if (spec && (n->pow2 || n->per_tensor || n->unsigned_weights ||
+                 (n->type != QUANT_I8 && !n->any_type))) {
+        diag_error(diag, spec->numbers.stated ? spec->numbers.loc : spec->loc,
+                   "--quantizer: int8 by free scales, one a channel, is not "
+                   "what %s has (`%s`)",
+                   spec->machine, quantise_key(spec));
+        return false;
+    }
+    n->type = QUANT_I8;
+    n->symmetric = true;
+    if (!spec && !o->quantise.rounding) /* a factor and a shift */
+        n->round = QUANT_UP;
+    return true;
+}
+
 static bool make_options(Arena *arena, Diag *diag, const Options *o,
                          const HwSpec *spec, const Graph *g,
                          QuantiseOptions *out) {
@@ -182,7 +200,10 @@ static bool make_options(Arena *arena, Diag *diag, const Options *o,
                                : 1,
         .progress = o->progress || isatty(2) ? progress_line : NULL,
     };
-    if (!choose_numbers(diag, o, spec, &out->numbers))
+    if (!choose_numbers(diag, o, spec, &out->numbers) ||
+        (o->quantise.quantizer &&
+         (!takes_given(diag, o, spec, &out->numbers) ||
+          !quantizer_read(arena, diag, o->quantise.quantizer, out))))
         return false;
     for (uint32_t k = 0; method && k < METHOD_COUNT; k++)
         if (is(method, quantise_method_name[k]))
@@ -281,19 +302,31 @@ static void judge(Arena *arena, const HwSpec *spec,
     if (!spec || spec->rounding == HW_ROUNDING_NETWORK ||
         is(quantise_key(spec), "arithmetic")) /* neither of the two rules */
         return;
+    if (!test && !samples->n)
+        return;
     const QuantiseSamples held_back = quantise_held_back(arena, samples);
     judge_machine(arena, spec, test ? test : &held_back, report);
+}
+
+/* By samples, or by a file, and then by nothing else. */
+static bool ranges_are_told(Diag *diag, const Options *o) {
+    if (!o->quantise.calibrate && !o->quantise.quantizer)
+        return refuse(diag, "ranges come from samples: give some with "
+                            "--calibrate PATH");
+    bool more = o->quantise.method || o->quantise.scales || o->quantise.per ||
+                o->quantise.zeros || o->quantise.type || o->quantise.n_bits ||
+                o->quantise.repair;
+    return !o->quantise.quantizer || !more ||
+           refuse(diag, "--quantizer says all that --method, --scales, --per, "
+                        "--zeros, --type, --bits and --repair do");
 }
 
 ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options) {
     Pipeline p;
     QuantiseOptions wanted;
     QuantisedReport report = {.options = options};
-    if (!options->quantise.calibrate) {
-        diag_error(diag, (Loc){0},
-                   "ranges come from samples: give some with --calibrate PATH");
+    if (!ranges_are_told(diag, options))
         return EXIT_BAD_USAGE;
-    }
     ExitCode code = pipeline_run(arena, diag, options, STAGE_READ, &p);
     if (code != EXIT_FINE)
         return code;
@@ -304,10 +337,11 @@ ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options) {
     bool tests = options->quantise.test != NULL;
     if (!g || !make_options(arena, diag, options, p.spec, g, &wanted))
         return EXIT_BAD_INPUT;
-    QuantiseSamples samples, test;
-    if (!read_samples(arena, diag, options, p.original,
-                      options->quantise.calibrate, tests ? NULL : labels,
-                      &samples) ||
+    QuantiseSamples samples = {0}, test;
+    if ((options->quantise.calibrate &&
+         !read_samples(arena, diag, options, p.original,
+                       options->quantise.calibrate, tests ? NULL : labels,
+                       &samples)) ||
         (tests && !read_samples(arena, diag, options, p.original,
                                 options->quantise.test, labels, &test)))
         return EXIT_BAD_INPUT;

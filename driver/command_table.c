@@ -71,7 +71,7 @@ const Command commands[] = {
     {"quantise", "NET",
      MACHINE
      "weights phase batch shape fix seed output json progress jobs report "
-     "calibrate test labels method percentile scales per zeros type bits "
+     "calibrate quantizer test labels method percentile scales per zeros type bits "
      "repair keep rounding mean scale layout color resize raw=",
      cmd_quantise,
      "Turns a network of real numbers into one of 8-bit codes.\n"

@@ -209,6 +209,8 @@ static const Option options[] = {
     {0, false, "calibrate", "PATH", OPTION_TEXT, AT(quantise.calibrate),
      "samples: a folder or file of .npy, .npz, .pb, .raw, PNG, JPEG; "
      "FILE.npz:ARRAY and @FIRST-LAST choose some"},
+    {0, false, "quantizer", "FILE", OPTION_TEXT, AT(quantise.quantizer),
+     "a quantizer.json of xfDNN: its scales and factors, in place of samples"},
     {0, false, "test", "PATH", OPTION_TEXT, AT(quantise.test),
      "samples to judge with, which nothing is chosen by"},
     {0, false, "labels", "FILE", OPTION_TEXT, AT(quantise.labels),

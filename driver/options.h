@@ -88,6 +88,7 @@ typedef struct Options {
     bool place;                /* --place */
     struct {                   /* of quantise */
         const char *calibrate; /* --calibrate */
+        const char *quantizer; /* --quantizer */
         const char *test;      /* --test */
         const char *labels;    /* --labels, of --test, else of --calibrate */
         const char *method, *scales, *per, *zeros, *type, *rounding;

@@ -165,14 +165,18 @@ static cJSON *machine_json(const QuantisedReport *r) {
     return json;
 }
 
+static const char *ranges_by(const QuantisedReport *r) {
+    return r->wanted->n_given ? "quantizer.json"
+                              : quantise_method_name[r->wanted->method];
+}
+
 cJSON *quantised_json(Arena *arena, const QuantisedReport *r) {
     (void)arena;
     const Quantised *q = r->result;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", true);
     cJSON_AddStringToObject(json, "network", q->graph->name);
-    cJSON_AddStringToObject(json, "method",
-                            quantise_method_name[r->wanted->method]);
+    cJSON_AddStringToObject(json, "method", ranges_by(r));
     cJSON_AddStringToObject(json, "rounding",
                             quant_round_name[r->wanted->numbers.round]);
     cJSON_AddNumberToObject(json, "samples", r->samples);
@@ -228,18 +232,28 @@ static void print_worst(Arena *arena, const Quantised *q) {
     }
 }
 
+static uint32_t tensors_on_codes(const Graph *g) {
+    uint32_t n = 0;
+    for (uint32_t t = 0; t < g->tensor.n; t++)
+        n += g->tensor.at[t].quant.type != QUANT_NONE;
+    return n;
+}
+
 void quantised_print(Arena *arena, const QuantisedReport *r) {
     const Quantised *q = r->result;
-    say("%s: %u tensors on codes, ranges by %s over %u samples\n",
-        q->graph->name, q->n_tensors, quantise_method_name[r->wanted->method],
-        r->samples);
+    say("%s: %u of %u tensors on codes, ranges by %s", q->graph->name,
+        tensors_on_codes(q->graph), q->graph->tensor.n, ranges_by(r));
+    if (r->samples)
+        say(" over %u samples", r->samples);
+    puts("");
     for (uint32_t i = 0; i < q->n_trials; i++) {
         const QuantiseTrial *t = &q->trial[i];
         say("repair  %s, %s: %.2f -> %.2f dB, %s\n", t->what, t->detail,
             t->before, t->after, t->kept ? "kept" : "dropped");
     }
     print_worst(arena, q);
-    print_judgement("held", &q->held_back);
+    if (r->samples)
+        print_judgement(r->wanted->n_given ? "all" : "held", &q->held_back);
     if (r->test.samples)
         print_judgement("test", &r->test);
     if (r->machine)

@@ -26,5 +26,8 @@ void quantised_print(Arena *arena, const QuantisedReport *report);
 /* quantizer.c: the network as a quantizer.json of xfDNN; NULL where a tensor
  * has a zero point, for which that has no place. */
 const char *quantizer_json(Arena *arena, const Graph *g);
+/* Scales of such a file in place of samples. */
+bool quantizer_read(Arena *arena, Diag *diag, const char *path,
+                    QuantiseOptions *out);
 
 #endif

@@ -164,6 +164,45 @@ static void repair(Course *c) {
         try_keep(c);
 }
 
+static bool has_codes(const Flow *f, const Scheme *s) {
+    if (!any_codes(s))
+        diag_error(f->diag, (Loc){0},
+                   "no layer of the network can be on codes");
+    return any_codes(s);
+}
+
+/* The graph, and what it does on the samples, if there are any. */
+static Quantised *finish(Flow *f, const State *state, Some judged) {
+    Quantised *out = ARENA_NEW(f->arena, Quantised);
+    out->real = state->g;
+    out->graph =
+        scheme_graph(f->arena, &state->scheme, &f->options->numbers);
+    out->weight_bytes_before = weight_bytes(out->real);
+    out->weight_bytes_after = weight_bytes(out->graph);
+    if (!judged.n)
+        return out;
+    out->held_back = flow_judge(f, out->graph, judged, NULL);
+    measure(f, state, out);
+    return out;
+}
+
+/* Nothing is chosen: all samples judge. */
+static const Quantised *run_given(Flow *f, const Graph *g) {
+    State state = {.g = g, .groups = groups_of(f->arena, g, f->options)};
+    if (!scheme_given(f, g, &state.groups, &state.scheme) ||
+        !has_codes(f, &state.scheme))
+        return NULL;
+    uint32_t *at = ARENA_ARRAY(f->arena, uint32_t, f->samples->n);
+    for (uint32_t s = 0; s < f->samples->n; s++)
+        at[s] = s;
+    Some all = {f->samples->n, at};
+    if (all.n)
+        state.seen = observe(f, g, true);
+    if (all.n && !inputs_have_numbers(f, &state))
+        return NULL;
+    return finish(f, &state, all);
+}
+
 const Quantised *quantise_run(Arena *arena, Diag *diag, const Graph *from,
                               const QuantiseSamples *samples,
                               const QuantiseOptions *options) {
@@ -171,22 +210,16 @@ const Quantised *quantise_run(Arena *arena, Diag *diag, const Graph *from,
     const Graph *g = prepare_graph(arena, diag, from);
     if (!g)
         return NULL;
+    if (options->n_given)
+        return run_given(&f, g);
     Course c = {.f = &f,
                 .state = state_of(&f, g, true),
                 .held_back = some_samples(arena, samples, true)};
-    if (!any_codes(&c.state.scheme)) {
-        diag_error(diag, (Loc){0}, "no layer of the network can be on codes");
-        return NULL;
-    }
-    if (!inputs_have_numbers(&f, &c.state))
+    if (!has_codes(&f, &c.state.scheme) || !inputs_have_numbers(&f, &c.state))
         return NULL;
     c.db = db_of(&c, &c.state);
     repair(&c);
-    Quantised *out = ARENA_NEW(arena, Quantised);
-    out->real = c.state.g;
-    out->graph = scheme_graph(arena, &c.state.scheme, &options->numbers);
-    out->held_back = flow_judge(&f, out->graph, c.held_back, NULL);
-    measure(&f, &c.state, out);
+    Quantised *out = finish(&f, &c.state, c.held_back);
     out->n_trials = c.trial.n;
     out->trial = c.trial.at;
     return out;

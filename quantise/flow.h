@@ -76,6 +76,9 @@ Scheme scheme_choose(Flow *f, const Graph *g, const Groups *groups,
 Histogram **group_histograms(Arena *arena, const Graph *g, const Groups *groups,
                              Histogram *const *by_tensor);
 
+/* given.c: as the options say, layer by layer; false after errors. */
+bool scheme_given(Flow *f, const Graph *g, Groups *groups, Scheme *out);
+
 /* What is chosen so far. */
 typedef struct State {
     const Graph *g; /* of real numbers */
@@ -95,6 +98,8 @@ bool equalise(Flow *f, const State *from, uint32_t way, const Graph **out,
 
 /* measure.c: errors by tensor, examples; and warnings. */
 void measure(Flow *f, const State *state, Quantised *out);
+/* Of all constants. */
+uint64_t weight_bytes(const Graph *g);
 
 /* sweep.c: weights up or down, and biases, layer by layer. */
 Scheme sweep(Flow *f, const State *from, bool round, bool bias,

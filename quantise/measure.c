@@ -253,7 +253,7 @@ static void warn(const Flow *f, const Quantised *q) {
                      clipped, clip);
 }
 
-static uint64_t weight_bytes(const Graph *g) {
+uint64_t weight_bytes(const Graph *g) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < g->node.n; i++)
         for (int role = 0; role < CONST_ROLES; role++) {
@@ -298,8 +298,6 @@ void measure(Flow *f, const State *state, Quantised *out) {
     out->example = m.example;
     while (out->n_examples < EXAMPLES && m.example[out->n_examples].n)
         out->n_examples++;
-    out->weight_bytes_before = weight_bytes(state->g);
-    out->weight_bytes_after = weight_bytes(g);
     warn(f, out);
     arena_free(scratch);
 }

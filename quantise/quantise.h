@@ -70,6 +70,17 @@ typedef struct QuantiseBits {
     uint32_t weight, volume; /* 2, 4, 8, 16; volume 8, 16; 0: real numbers */
 } QuantiseBits;
 
+/* What a file says of a layer in place of samples: scales of codes around 0. */
+typedef struct QuantiseGiven {
+    const char *layer;
+    double in, out; /* of what it reads and writes; 0: not said */
+    bool wide;      /* its result has 16 bits */
+    uint32_t n;     /* channels of its weights; 0: it has none */
+    uint32_t bits;
+    const double *weight; /* scale by channel */
+    const double *factor; /* from sums to codes, by channel; 0: not said */
+} QuantiseGiven;
+
 /* Values of the inputs: sample s, input i at value[s * n_inputs + i]. */
 typedef struct QuantiseSamples {
     uint32_t n, n_inputs;
@@ -85,6 +96,8 @@ typedef struct QuantiseOptions {
     uint32_t keep_most; /* layers in higher precision */
     uint32_t n_bits;
     const QuantiseBits *bits;
+    uint32_t n_given; /* not 0: nothing is chosen by samples */
+    const QuantiseGiven *given;
     uint32_t threads;
     /* or NULL: told of what is being done, `done` of `of` */
     void (*progress)(const char *what, uint32_t done, uint32_t of);
@@ -157,7 +170,8 @@ typedef struct Quantised {
 } Quantised;
 
 /* NULL after errors (a network without what could be on codes, samples that are
- * no numbers). Warnings: few samples, NaN, tensors that are always zero, more
+ * no numbers). Where all is given there may be no samples, and nothing is
+ * measured then. Warnings: few samples, NaN, tensors that are always zero, more
  * than 1 % clipped. */
 const Quantised *quantise_run(Arena *arena, Diag *diag, const Graph *g,
                               const QuantiseSamples *samples,

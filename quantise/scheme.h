@@ -65,6 +65,9 @@ double range_clipped(const Histogram *h, const Quant *q);
 /* Nearest codes; scales have the least square error, but for minmax. */
 WeightCodes weights_code(Arena *arena, const Graph *g, const Node *node,
                          uint32_t bits, const QuantiseOptions *options);
+/* The same with scales that are known, one a channel. */
+WeightCodes weights_by(Arena *arena, const Graph *g, const Node *node,
+                       uint32_t bits, const double *scale);
 /* The greatest code of so many bits. */
 static inline int32_t weights_most(uint32_t bits) {
     return (1 << (bits - 1)) - 1;

@@ -76,22 +76,20 @@ static double scale_of(const Lie *lie, const double *value, uint32_t first,
     return best;
 }
 
-WeightCodes weights_code(Arena *arena, const Graph *g, const Node *node,
-                         uint32_t bits, const QuantiseOptions *options) {
+static double *values_of(Arena *arena, const Graph *g, const Node *node,
+                         Lie *lie) {
     const Const *constant = graph_const(g, node->constant[CONST_WEIGHT]);
-    Lie lie = lie_of(constant, node->op == OP_DECONV);
-    size_t n = lie.channels * lie.each;
-    double *value = ARENA_ARRAY(arena, double, n);
-    double *scale = ARENA_ARRAY(arena, double, lie.channels);
-    int16_t *code = ARENA_ARRAY(arena, int16_t, n);
+    *lie = lie_of(constant, node->op == OP_DECONV);
+    double *value = ARENA_ARRAY(arena, double, lie->channels * lie->each);
     const_read_f64(constant, value);
-    bool one = options->numbers.per_tensor;
-    for (uint32_t c = 0; c < lie.channels; c++)
-        scale[c] = one && c
-                       ? scale[0]
-                       : (double)(float)scale_of(&lie, value, c,
-                                                 one ? lie.channels : c + 1,
-                                                 bits, options);
+    return value;
+}
+
+WeightCodes weights_by(Arena *arena, const Graph *g, const Node *node,
+                       uint32_t bits, const double *scale) {
+    Lie lie;
+    const double *value = values_of(arena, g, node, &lie);
+    int16_t *code = ARENA_ARRAY(arena, int16_t, lie.channels * lie.each);
     for (uint32_t c = 0; c < lie.channels; c++)
         for (size_t i = 0; i < lie.each; i++)
             code[at(&lie, c, i)] = (int16_t)code_of(
@@ -103,4 +101,19 @@ WeightCodes weights_code(Arena *arena, const Graph *g, const Node *node,
     }
     return (WeightCodes){bits,       lie.channels, lie.each, lie.inner,
                          lie.second, code,         scale,    bias};
+}
+
+WeightCodes weights_code(Arena *arena, const Graph *g, const Node *node,
+                         uint32_t bits, const QuantiseOptions *options) {
+    Lie lie;
+    const double *value = values_of(arena, g, node, &lie);
+    double *scale = ARENA_ARRAY(arena, double, lie.channels);
+    bool one = options->numbers.per_tensor;
+    for (uint32_t c = 0; c < lie.channels; c++)
+        scale[c] = one && c
+                       ? scale[0]
+                       : (double)(float)scale_of(&lie, value, c,
+                                                 one ? lie.channels : c + 1,
+                                                 bits, options);
+    return weights_by(arena, g, node, bits, scale);
 }

@@ -4,6 +4,7 @@
   own      a small network of ours: what is written reads back, computes nearly
            what the real one does, is the same with any number of threads,
            follows its options, and runs on a machine
+  given    scales of a quantizer.json in place of samples
   samples  the same samples as .npy files, a stack, .npz, raw, .pb and pictures
            give the same network
   refused  no samples, damaged ones, those of another size
@@ -406,6 +407,68 @@ def check_machine(net, samples, quants):
           "`two` is not one of: any, pow2" in err, err)
 
 
+def check_given(folder, net, samples):
+    """A quantizer.json in place of samples."""
+    source, out = f"{folder}/given-from", f"{folder}/given"
+    quantise(net, samples, source, "--zeros", "none", "--repair", "none")
+    told = json.loads(load(f"{source}/quantizer.json"))
+    code, text, err = run("quantise", net, "--quantizer",
+                          f"{source}/quantizer.json", "-o", out)
+    check("quantizer.json is read", code == 0 and "by quantizer.json" in text,
+          err)
+    graph = json.loads(load(f"{out}/own.json"))
+    quants = {n["name"]: n["writes"][0].get("quant") for n in graph["nodes"]}
+    check("its scales", all(
+        abs(quants[r["name"]]["scale"] / r["sf_layer_out"] - 1) < 1e-6
+        for r in told["network"] if r["name"] != "gate"), quants)
+    check("what it does not say", quants["answer"] is None, quants)
+    again = json.loads(load(f"{out}/quantizer.json"))
+    factors = [[(r["name"], r["scale"], r["postscale_shift"])
+                for r in rows["network"]] for rows in (told, again)]
+    check("its factors", factors[0] == factors[1], factors)
+    code, text, err = run("verify", f"{out}/own.json", "-t", "xdnn-v3-96")
+    check("on xDNN", code == 0 and "all equal bit for bit" in text, text + err)
+    code, text, err = run("quantise", net, "--quantizer",
+                          f"{source}/quantizer.json", "--calibrate", samples,
+                          "-o", out, "--json")
+    report = json.loads(text or "{}")
+    check("measured on samples", code == 0 and
+          report["held_back"]["samples"] == N and
+          report["held_back"]["sqnr_db"] > 20 and report["tensors"], err)
+    first = told["network"][0]
+    for key, value, says in (
+            ("sf_layer_out", -1, "above 0"), ("sf_params", [1], "length"),
+            ("sf_params", ["x"] * 8, "no such number"),
+            ("name", 3, "name is missing"), ("bw_params", 99, "2 to 16"),
+            ("name", "depth_", "no layer of 1 names")):
+        changed = dict(first, **{key: value})
+        save(f"{out}/bad.json", json.dumps(
+            {"network": [changed] + told["network"][1:]}).encode())
+        code, _, err = run("quantise", net, "--quantizer", f"{out}/bad.json")
+        check(f"{key} {value}", says in err and code == ("names" not in says),
+              err)
+    save(f"{out}/bad.json", b'{"network": 3}')
+    for options, says in (
+            (["--quantizer", f"{out}/bad.json"], "list of layers"),
+            (["--quantizer", f"{source}/quantizer.json", "--method", "kl"],
+             "says all"),
+            (["--quantizer", f"{source}/quantizer.json", "-t",
+              "dpuczdx8g-b512"], "is not what dpuczdx8g-b512 has")):
+        code, _, err = run("quantise", net, *options)
+        check(f"refused: {options}", code in (1, 2) and says in err, err)
+    caffe = "../shared/data/caffe/bvlc_googlenet_deploy.prototxt"
+    path = DATA + "/../xfdnn/googlenet_quantizer.json"
+    if os.path.isfile(path) and os.path.isfile(caffe):
+        run("quantise", caffe, "--quantizer", path, "-o", f"{folder}/googlenet")
+        rows = [{r["name"]: [s / 2 ** k for s, k in zip(
+            r["scale"], r["postscale_shift"])] for r in json.loads(
+                load(name))["network"]} for name in
+            (path, f"{folder}/googlenet/quantizer.json")]
+        n = sum(map(len, rows[0].values()))
+        check("GoogLeNet of xfDNN: its 7,280 factors",
+              n == 7280 and rows[0] == rows[1], n)
+
+
 def check_samples(folder, net, forms):
     made = []
     for i, form in enumerate(forms):
@@ -612,6 +675,7 @@ def main():
         forms = write_samples(f"{folder}/samples")
         check_own(folder, net, forms[0])
         check_options(folder, net, forms[0])
+        check_given(folder, net, forms[0])
         check_samples(folder, net, forms)
         check_refused(folder, net)
         check_warned(folder, net)
