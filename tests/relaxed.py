@@ -4,7 +4,9 @@
 A problem whose least height equals its live peak only in a perfect packing
 (rectangles cut from one), which the search finds. The same with gaps in lives,
 or with pairs that may share bytes, must not come out higher, nor be called
-infeasible within that height.
+infeasible within that height. Nor must one in which some rectangles are cut in
+two once more, along time, where the second may lie in place of the first for
+the step in which both are alive: that needs each pair welded.
 """
 import json
 import os
@@ -37,8 +39,23 @@ def cut(seed):
     return parts
 
 
+def in_place(draw, i, part):
+    """Two rows, or one."""
+    first, end, low, high = part
+    if end - first < 4 or draw.random() < 0.7:
+        return [f"{i},{first},{end},{high - low},,"]
+    at = draw.randint(first + 1, end - 2)
+    relation = draw.choice((f"same:{i}", f"share:{i}", f"below:{i}@0"))
+    return [f"{i},{first},{at + 1},{high - low},,",
+            f"{i}b,{at},{end},{high - low},,{relation}"]
+
+
 def rows_of(parts, seed, kind):
     draw = random.Random(seed)
+    if kind == "in place":
+        for i, part in enumerate(parts):
+            yield from in_place(draw, i, part)
+        return
     for i, (first, end, low, high) in enumerate(parts):
         gap = relation = ""
         if kind == "gaps" and end - first > 2 and draw.random() < 0.3:
@@ -67,7 +84,7 @@ def main():
         for seed in range(4):
             parts = cut(seed)
             plain = height(path, parts, seed, "plain")
-            for kind in ("gaps", "share"):
+            for kind in ("gaps", "share", "in place"):
                 least = height(path, parts, seed, kind)
                 within = height(path, parts, seed, kind, "--capacity",
                                 str(plain))
@@ -75,7 +92,7 @@ def main():
                     wrong += 1
                     print(f"seed {seed}: plain {plain}, with {kind} {least}, "
                           f"within that height {within}")
-    print(f"8 relaxed problems, {wrong} worse than without")
+    print(f"12 relaxed problems, {wrong} worse than without")
     return wrong > 0
 
 

@@ -32,7 +32,8 @@ enum {
     HALVING_SHARE = 4, /* of the steps for the bound */
     SWEEPS = 16,       /* runs a round; steps of other searches take longer */
     SWEEP_SHARE = 4,
-    TIGHT_SHARE = 16 /* of the steps, before gaps and relations are used */
+    TIGHT_SHARE = 16, /* of the steps, before gaps and relations are used */
+    ATTEMPTS = 6      /* welds of what may overlap */
 };
 
 typedef struct Descent {
@@ -182,16 +183,20 @@ static void take_share(PackProblem *problem, uint64_t share) {
 
 /* Gaps and relations only relax a problem: what was found without them counts,
  * what was proved does not. */
-static void descend_tight(const PackProblem *problem, uint64_t share,
-                          PackResult *result) {
+static bool descend_tight(const PackProblem *problem, uint32_t attempt,
+                          uint64_t share, PackResult *result) {
     Arena *arena = arena_new("tight");
     Tight tight;
-    if (!is_decided(problem, result) && tight_new(arena, problem, &tight)) {
+    bool better = false;
+    if (!is_decided(problem, result) && !pack_late(problem) &&
+        tight_new(arena, problem, attempt, &tight)) {
         PackResult found = {.status = PACK_FAILS}, all;
         found.pool = ARENA_ARRAY(arena, int32_t, tight.problem.n_bufs);
         found.offset = ARENA_ARRAY(arena, uint64_t, tight.problem.n_bufs);
         tight.problem.found = NULL;
         take_share(&tight.problem, share);
+        if (result->status == PACK_FITS) /* nothing else is of use */
+            tight.problem.pool[0].size = placed_height(problem, result) - 1;
         if (!pack_refuted(&tight.problem, &found)) {
             plan_greedy_by_size(arena, &tight.problem, &found);
             descend(arena, &tight.problem, &found);
@@ -202,12 +207,14 @@ static void descend_tight(const PackProblem *problem, uint64_t share,
         all.nodes = result->nodes;
         all.bound = result->bound;
         all.cost_bound = result->cost_bound;
-        if (all.status == PACK_FITS && pack_better(&all, result) &&
-            !pack_verify(arena, problem, &all))
+        better = all.status == PACK_FITS && pack_better(&all, result) &&
+                 !pack_verify(arena, problem, &all);
+        if (better)
             pack_keep(result, &all, problem->n_bufs);
         pack_tell(problem, result);
     }
     arena_free(arena);
+    return better;
 }
 
 static void search_loose(Arena *arena, const PackProblem *problem,
@@ -217,8 +224,13 @@ static void search_loose(Arena *arena, const PackProblem *problem,
         pile_improve(arena, problem, result);
         return;
     }
-    descend_tight(problem, TIGHT_SHARE, result);
     bool related = problem->n_relations > 0;
+    uint32_t attempts = related ? ATTEMPTS : 1, best = 0;
+    for (uint64_t share = related ? TIGHT_SHARE * TIGHT_SHARE : TIGHT_SHARE;
+         share >= TIGHT_SHARE; share /= TIGHT_SHARE)
+        for (uint32_t k = 0; k < attempts; k++)
+            if (descend_tight(problem, k, share, result))
+                best = k;
     if (!related)
         descend(arena, problem, result);
     /* Keeps hints beside relations; its bounds know more of alignments. */
@@ -228,7 +240,7 @@ static void search_loose(Arena *arena, const PackProblem *problem,
             take_share(&half, 2);
         pile_improve(arena, &half, result);
     }
-    descend_tight(problem, 1, result);
+    descend_tight(problem, best, 1, result);
     if (!problem->n_relations)
         pile_keep_hints(arena, problem, result);
 }

@@ -288,12 +288,15 @@ struct Clusters;
 
 /* A plain problem whose placements are placements of another. */
 typedef struct Tight {
-    PackProblem problem; /* a buffer for each bundle */
+    PackProblem problem; /* a buffer for each group of bundles */
     const struct Clusters *bundles;
+    uint32_t *into; /* by bundle: its buffer */
+    int64_t *shift; /* by bundle: its offset therein */
 } Tight;
 
 /* False where there is none. */
-bool tight_new(Arena *arena, const PackProblem *problem, Tight *tight);
+bool tight_new(Arena *arena, const PackProblem *problem, uint32_t attempt,
+               Tight *tight);
 
 /* The placement of the first problem. */
 void tight_result(Arena *arena, const Tight *tight, const PackResult *from,
