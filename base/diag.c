@@ -177,3 +177,15 @@ _Noreturn void bug_at(const char *file, int line, const char *format, ...) {
     fputs("\nThis is a bug in amphora, not in your input.\n", stderr);
     exit(70);
 }
+
+void diag_pass_on(Diag *to, const Diag *from) {
+    for (uint32_t i = 0; i < diag_count(from); i++) {
+        const DiagMessage *m = diag_at(from, i);
+        if (m->kind == DIAG_ERROR)
+            diag_error(to, m->loc, "%s", m->text);
+        else if (m->kind == DIAG_WARNING)
+            diag_warning(to, m->loc, "%s", m->text);
+        else
+            diag_note(to, m->loc, "%s", m->text);
+    }
+}

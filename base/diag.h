@@ -54,6 +54,9 @@ const DiagMessage *diag_at(const Diag *diag, uint32_t i);
 /* The text of the first error; "" where there is none. */
 const char *diag_first_error(const Diag *diag);
 
+/* Adds the messages of another. */
+void diag_pass_on(Diag *to, const Diag *from);
+
 /* Prints everything not yet printed, in order: `file:line:col: error: text`,
  * the source line and a caret where the source is known. At most 20 errors,
  * then how many more there are. */

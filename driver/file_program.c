@@ -19,16 +19,67 @@ typedef struct Made {
     const Program *read; /* from these bytes */
 } Made;
 
+/* Which layers run in bands, and how many eighths of active memory one may
+ * need by itself. */
+static const struct BandTry {
+    BandsOf of;
+    uint32_t eighths;
+} band_tries[] = {{BANDS_OF_NONE, 0},
+                  {BANDS_OF_EXTENTS, 8},
+                  {BANDS_OF_ALL, 8},
+                  {BANDS_OF_ALL, 6},
+                  {BANDS_OF_ALL, 4}};
+
+static ExitCode make_one(Arena *arena, Diag *diag, const Options *options,
+                         const struct BandTry *bands, Made *out) {
+    bool no_fit = false;
+    Pipeline *p = &out->p;
+    p->bands = bands->of;
+    if (p->spec->n_active)
+        p->band_bytes = p->spec->memory[0].size / 8 * bands->eighths;
+    ExitCode code =
+        pipeline_resume(arena, diag, options, STAGE_PASSES, STAGE_PASSES, p);
+    if (code != EXIT_FINE)
+        return code;
+    double start = now_ms();
+    out->file = filegen_run(arena, diag, p->spec, p->graph, &no_fit);
+    p->ms[STAGE_CODEGEN] = now_ms() - start;
+    return out->file ? EXIT_FINE : no_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
+}
+
+/* Bands where it does not fit without, or where convolutions are the
+ * processor's: as few of these as may be. What is said is of the file, or why
+ * there is none without bands. */
+static ExitCode make_file(Arena *arena, Diag *diag, const Options *options,
+                          Made *out) {
+    uint32_t n = sizeof band_tries / sizeof *band_tries;
+    Diag *said = diag_new(arena);
+    ExitCode code = make_one(arena, said, options, &band_tries[0], out);
+    for (uint32_t i = 1; i < n; i++) {
+        if (out->file && !out->file->host_convs)
+            break;
+        Made banded = *out;
+        banded.file = NULL;
+        Diag *tried = diag_new(arena);
+        ExitCode one = make_one(arena, tried, options, &band_tries[i], &banded);
+        if (one != EXIT_FINE || !banded.p.banded ||
+            (out->file && banded.file->host_convs >= out->file->host_convs))
+            continue;
+        *out = banded;
+        said = tried;
+        code = one;
+    }
+    diag_pass_on(diag, said);
+    return code;
+}
+
 static ExitCode make(Arena *arena, Diag *diag, const Options *options,
                      Made *out) {
     *out = (Made){0};
-    ExitCode code = pipeline_run(arena, diag, options, STAGE_PASSES, &out->p);
+    ExitCode code = pipeline_run(arena, diag, options, STAGE_READ, &out->p);
     if (code != EXIT_FINE)
         return code;
-    bool no_fit;
-    double start = now_ms();
-    out->file = filegen_run(arena, diag, out->p.spec, out->p.graph, &no_fit);
-    out->p.ms[STAGE_CODEGEN] = now_ms() - start;
+    code = make_file(arena, diag, options, out);
     const HwSpec *spec = out->p.spec;
     bool could = spec->format && spec->constants >= 0;
     if (!out->file && could && is_real(out->p.original))
@@ -37,7 +88,7 @@ static ExitCode make(Arena *arena, Diag *diag, const Options *options,
                   "of codes",
                   options->file, options->target);
     if (!out->file)
-        return no_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
+        return code;
     if (program_encode(arena, diag, out->file->program, &out->data, &out->len))
         out->read = program_decode(arena, diag, out->p.spec, "(file)",
                                    out->data, out->len);

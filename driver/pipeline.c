@@ -147,11 +147,14 @@ static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
     PassContext context = {.spec = p->spec,
                            .diag = diag,
                            .scratch = arena_new("passes"),
-                           .log = options->rules ? stderr : NULL};
+                           .log = options->rules ? stderr : NULL,
+                           .bands = p->bands,
+                           .band_bytes = p->band_bytes};
     const char *dump = dumps(options, "passes") ? "all" : options->dump;
     bool ok = passes_run(graph, &context, dump, stderr, NULL);
     arena_free(context.scratch);
     p->graph = graph;
+    p->banded = context.banded;
     return ok;
 }
 
@@ -304,18 +307,6 @@ static uint64_t interval_of(const Pipeline *p, uint64_t seed) {
     return cycles;
 }
 
-static void pass_on(Diag *to, const Diag *from) {
-    for (uint32_t i = 0; i < diag_count(from); i++) {
-        const DiagMessage *m = diag_at(from, i);
-        if (m->kind == DIAG_ERROR)
-            diag_error(to, m->loc, "%s", m->text);
-        else if (m->kind == DIAG_WARNING)
-            diag_warning(to, m->loc, "%s", m->text);
-        else
-            diag_note(to, m->loc, "%s", m->text);
-    }
-}
-
 /* With engines that work ahead and without; what takes fewer cycles an image
  * stays. Where neither fits, what is said is of those ahead, but for the size
  * that would do: in that one of them fits. */
@@ -338,7 +329,7 @@ static ExitCode run_throughput(Arena *arena, Diag *diag, const Options *o,
     bool stays = plain == EXIT_FINE &&
                  (code != EXIT_FINE ||
                   interval_of(&ahead, o->seed) >= interval_of(out, o->seed));
-    pass_on(diag, stays ? said_plain : said);
+    diag_pass_on(diag, stays ? said_plain : said);
     if (!stays)
         *out = ahead;
     return stays ? EXIT_FINE : code;

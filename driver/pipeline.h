@@ -4,6 +4,7 @@
 
 #include "codegen/codegen.h"
 #include "driver/options.h"
+#include "passes/pass.h"
 
 typedef enum Stage {
     STAGE_HWSPEC,
@@ -42,6 +43,9 @@ typedef struct Pipeline {
     const Listing *listing;
     const uint32_t *action_of; /* by instruction */
     ImportInfo import;
+    BandsOf bands; /* for the passes */
+    uint64_t band_bytes;
+    bool banded;
     const struct SimResult *timed; /* or NULL: by listing_timed, with spans */
     Shared *shared;                /* or NULL */
     double ms[STAGE_COUNT];

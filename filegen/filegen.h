@@ -47,6 +47,7 @@ typedef struct FileGen {
     const FileLayer *layer;   /* by node of the graph */
     const PlacedMemory *used; /* by memory */
     uint32_t on_engine;       /* layers that engines run */
+    uint32_t host_convs;      /* convolutions that the processor runs */
     uint32_t spilled; /* volumes that left active memory and came back */
 } FileGen;
 

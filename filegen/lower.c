@@ -288,8 +288,11 @@ static const FileGen *finish(const Lower *l, const Program *program,
                      .layer = l->layer,
                      .used = used,
                      .spilled = spilled};
-    for (uint32_t i = 0; i < l->g->node.n; i++)
-        out->on_engine += l->layer[i].way == FILE_ENGINE;
+    for (uint32_t i = 0; i < l->g->node.n; i++) {
+        FileWay way = l->layer[i].way;
+        out->on_engine += way == FILE_ENGINE;
+        out->host_convs += way == FILE_HOST && l->g->node.at[i].op == OP_CONV;
+    }
     return out;
 }
 

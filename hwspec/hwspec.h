@@ -456,6 +456,7 @@ typedef struct HwSpec {
     bool fc_as_conv;         /* inner products -> convolutions 1x1 */
     bool pad_to_limits;      /* volumes below in.w, in.h are padded behind */
     bool slabs;              /* depthwise layers that do not fit */
+    bool bands;              /* of rows or columns, of layers that do not */
     bool act_of_codes;       /* sums -> codes -> other codes: at once */
     bool pool_behind_conv;   /* max pools get a convolution before them */
     bool input_shares_step;  /* loads of network inputs take no step number */

@@ -168,6 +168,9 @@ static const Key rewrites_keys[] = {
     KEY("slabs", read_bool, HwSpec, slabs,
         "true: a depthwise layer whose operand and result do not fit into "
         "active memory together takes some channels at a time"),
+    KEY("bands", read_bool, HwSpec, bands,
+        "true: layers that are taller, wider or larger than their engine "
+        "and active memory take run in bands of rows or columns"),
     KEY("act_of_codes", read_bool, HwSpec, act_of_codes,
         "true: a function of the codes that a convolution makes, or another "
         "quantisation, is computed from its sums"),

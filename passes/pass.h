@@ -16,11 +16,19 @@ enum {
     FACT_NO_BROADCAST = 1u << 4   /* (for later passes) */
 };
 
+/* Which layers run in bands of rows or columns, where the machine asks for it:
+ * those of extents that the engine does not take, or also those whose volumes
+ * need more than `band_bytes` of active memory. No band needs more. */
+typedef enum BandsOf { BANDS_OF_NONE, BANDS_OF_EXTENTS, BANDS_OF_ALL } BandsOf;
+
 typedef struct PassContext {
     const HwSpec *spec; /* NULL: only the rules that suit every machine */
     Diag *diag;
     Arena *scratch; /* reset by the runner after each pass */
     FILE *log;      /* --dump rules: each firing; NULL: quiet */
+    BandsOf bands;
+    uint64_t band_bytes;
+    bool banded; /* set by the pass: there are bands */
 } PassContext;
 
 typedef struct Pass {

@@ -12,6 +12,8 @@ extern const RuleSet bias_rules, tokens_rules, clean_rules, gate_rules,
     sample_rules, slabs_rules, pipeline_rules;
 extern const RuleSet *const rule_sets[]; /* all, in order; NULL at the end */
 
+/* The pass of bands.c. */
+bool bands_run(Graph *g, PassContext *context);
 /* The pass of canon.c. */
 bool canon_run(Graph *g, PassContext *context);
 /* The pass of volumes.c. */

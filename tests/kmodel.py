@@ -12,6 +12,9 @@
             byte that the container's rules do not explain: what disasm prints
             becomes the same bytes again
 
+  bands     in less active memory layers run in bands of rows: the same outputs
+            byte by byte, and what was refused before is made
+
   edges     several images are refused, and codes that are no bytes; a network
             without layers is right
 
@@ -20,6 +23,7 @@
 import glob
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -30,7 +34,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 DATA = os.path.join(ROOT, "..", "shared", "data", "k210")
 AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build", "amphora"))
 MACHINE = ["-t", "k210"]
-SOME = ("ds_cnn", "face_160", "mobilenet_v2_035_96", "skip_320")
+BANDS = {"face_160": ("128KiB", "64KiB"), "mobilenet_v1_025_128": ("96KiB",),
+         "squeezenet_224": ("1MiB",)}
+SOME = ("ds_cnn", "face_160", "mobilenet_v2_035_96", "skip_320", "wide_320",
+        "face_640")
 YOLO = 737280  # bytes alive at once in its order
 ALL = "--all" in sys.argv
 SHARED = os.path.dirname(DATA)
@@ -178,6 +185,48 @@ def ours():
     return bad
 
 
+def outputs(path, image, folder, size):
+    """What the file computes that is made for so much active memory; and its
+    number of nodes."""
+    sized = ["--set", f"memories.am.size={size}"]
+    folder = os.path.join(folder, size)
+    made = os.path.join(
+        folder, os.path.basename(path).rsplit(".", 1)[0] + ".kmodel")
+    run = amphora("compile", path, *MACHINE, *sized, "--json", "-o", folder)
+    if run.returncode:
+        return run.stderr.strip(), 0
+    run = amphora("simulate", made, *MACHINE, *sized, "--json", "--input",
+                  image, "-o", folder)
+    report = json.loads(run.stdout)
+    if report["n_faults"]:
+        return str(report["faults"][:2]), 0
+    files = sorted(glob.glob(os.path.join(folder, "out*.bin")))
+    return [read(file) for file in files], len(report["nodes"])
+
+
+def bands():
+    bad = files = 0
+    for name, sizes in BANDS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            path = kmodel_nets.write(folder, name)
+            with open(path, encoding="utf-8") as file:
+                shape = json.load(file)["nodes"][0]["writes"][0]["shape"]
+            image = os.path.join(folder, "image.bin")
+            with open(image, "wb") as file:
+                file.write(random.Random(name).randbytes(
+                    shape[1] * shape[2] * shape[3]))
+            want, nodes = outputs(path, image, folder, "2MiB")
+            for size in sizes:
+                got, more = outputs(path, image, folder, size)
+                files += 1
+                if not nodes or got != want or more <= nodes:
+                    bad += 1
+                    print(f"{name} in {size}: {more} nodes, {nodes} in 2 MiB, "
+                          f"{got if isinstance(got, str) else 'other outputs'}")
+    print(f"bands: {files} files, {bad} wrong")
+    return bad
+
+
 def passes_wide_codes(folder):
     """Whether an input of 16 bits that is a result as well becomes a file."""
     path = os.path.join(folder, "wide.json")
@@ -213,7 +262,7 @@ def edges():
 
 
 def main():
-    return 1 if given() + networks() + ours() + edges() else 0
+    return 1 if given() + networks() + ours() + bands() + edges() else 0
 
 
 if __name__ == "__main__":

@@ -293,6 +293,60 @@ def skip(name):
     return net
 
 
+def wide(name, side, c):
+    """Maps of which no two lie in active memory together."""
+    net = Net(name, 3, side, side)
+    at = net.conv("first", "image", c)
+    at = net.conv("second", at, c)
+    at = net.conv("depth", at, 0, depth=True)
+    at = net.conv("half", at, 2 * c, 3, 2)
+    at = net.conv("narrow", at, c, 1)
+    net.outputs.append(net.conv("last", at, 4, 1, act="none"))
+    return net
+
+
+def vgg(name, side, rows):
+    """Rows: output channels of the convolutions before each pool."""
+    net = Net(name, 3, side, side)
+    at = "image"
+    for i, row in enumerate(rows):
+        for k, out in enumerate(row):
+            at = net.conv(f"conv{i}_{k}", at, out)
+        at = net.pool(f"pool{i}", at)
+    net.classes(at, 100)
+    return net
+
+
+def darknet(name, w, h, c):
+    """Sums of large volumes; strides with rows on both sides."""
+    net = Net(name, 3, h, w)
+    at = net.conv("first", "image", c)
+    for i in range(4):
+        c *= 2
+        at = net.conv(f"down{i}", at, c, 3, 2, same=False)
+        wide_one = net.conv(f"wide{i}", net.conv(f"thin{i}", at, c // 2, 1), c,
+                            act="none")
+        at = net.sum(f"sum{i}", at, wide_one)
+    net.outputs.append(net.conv("last", at, 16, 1, act="none"))
+    return net
+
+
+def unet(name, side, c):
+    """Down and up again, with all rows of the first map waiting."""
+    net = Net(name, 3, side, side)
+    kept, at = [], "image"
+    for i in range(3):
+        at = net.conv(f"down{i}", at, c << i)
+        kept.append(at)
+        at = net.pool(f"pool{i}", at)
+    at = net.conv("middle", at, c << 3)
+    for i in reversed(range(3)):
+        at = net.upsample(f"up{i}", net.conv(f"thin{i}", at, c << i, 1))
+        at = net.conv(f"both{i}", net.concat(f"join{i}", [kept[i], at]), c << i)
+    net.outputs.append(net.conv("mask", at, 4, 1, act="none"))
+    return net
+
+
 NETS = {
     "mobilenet_v1_025_128": lambda n: mobilenet_v1(n, 128, 0.25),
     "mobilenet_v1_050_160": lambda n: mobilenet_v1(n, 160, 0.5),
@@ -308,6 +362,15 @@ NETS = {
     "squeezenet_224": lambda n: squeezenet(n, 224),
     "ds_cnn": ds_cnn,
     "skip_320": skip,
+    "wide_320": lambda n: wide(n, 320, 32),
+    "vgg_224": lambda n: vgg(n, 224, ((64, 64), (128, 128), (128, 128),
+                                      (128, 128), (128,))),
+    "tiny_yolo_v2_416": lambda n: tiny_yolo_v2(n, 416, 416, 0.5),
+    "tiny_yolo_v3_416": lambda n: tiny_yolo_v3(n, 416, 416, 0.5),
+    "darknet_320": lambda n: darknet(n, 320, 320, 16),
+    "unet_256": lambda n: unet(n, 256, 16),
+    "mobilenet_v1_050_320": lambda n: mobilenet_v1(n, 320, 0.5, 100),
+    "face_640": lambda n: face_detector(n, 640, 480, 8),
 }
 
 

@@ -162,7 +162,8 @@ static inline void net_seal(Net *net) {
 }
 
 static inline void net_passes(Net *net, const HwSpec *spec) {
-    PassContext context = {spec, net->diag, net->scratch, NULL};
+    PassContext context = {
+        .spec = spec, .diag = net->diag, .scratch = net->scratch};
     bool ok = passes_run(net->g, &context, NULL, NULL, NULL);
     if (!ok)
         diag_print(net->diag, stderr);

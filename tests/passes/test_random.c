@@ -554,7 +554,10 @@ static void machine_keeps_values(const char *target, const char *path,
         if (seed % 3 == 0)
             quantise(&maker);
         net_seal(&net);
-        PassContext context = {spec, net.diag, net.scratch, firings};
+        PassContext context = {.spec = spec,
+                               .diag = net.diag,
+                               .scratch = net.scratch,
+                               .log = firings};
         bool ran = passes_run(net.g, &context, NULL, NULL, NULL);
         if (!ran)
             diag_print(net.diag, stderr);

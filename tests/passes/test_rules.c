@@ -404,7 +404,8 @@ static void firings_are_logged(void **state) {
     net_seal(&net);
     FILE *log = tmpfile(), *dump = tmpfile();
     PassTime *times = ARENA_ARRAY(net.arena, PassTime, n_passes);
-    PassContext context = {NULL, net.diag, net.scratch, log};
+    PassContext context = {
+        .diag = net.diag, .scratch = net.scratch, .log = log};
     assert_true(passes_run(net.g, &context, "fuse", dump, times));
     char text[256] = "";
     rewind(log);
