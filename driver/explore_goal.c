@@ -3,17 +3,18 @@
  * Input: the grid of a sweep, limits, an aim. Output: the machine that meets
  * the limits and has the best aim, what binds it, and what the next better one
  * would miss. Assumed: where values of rising paths are no smaller, and all
- * else is the same, a machine is slower, or moves more bytes, by no more than
- * the planner's noise. So what misses an upper limit of such a figure by more
- * takes all smaller machines with it. An aim of that kind is sought among the
- * largest machines, so it may be missed by as much. The rest is exact: fixed
- * figures need no compilation.
+ * else is the same, a machine is worse in what plans are chosen for by no more
+ * than the planner's noise. So what misses an upper limit of such a figure by
+ * more takes all smaller machines with it, and so does what is that much behind
+ * the best aim. Machines that only the noise could make best are tried last, up
+ * to a tenth of all; how many are left is said. Fixed figures need no
+ * compilation, and are exact.
  */
 #include "driver/goal.h"
 
 #include "base/file.h"
 #include "base/map.h"
-#include "report/moves.h"
+#include "driver/heaviest.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +24,15 @@
  * memory take. */
 static const double noise = 1.04;
 
-typedef enum State { OPEN, OUT, RUN } State;
+/* Figures are sums and products of what is written in decimals. */
+static const double rounding = 1e-9;
+
+/* Machines tried of those that only the noise could make best: a tenth of all,
+ * or so many. */
+enum { TRIED_OF_FEW = 16, TRIED_SHARE = 10 };
+
+/* NEAR: only the noise could make it the best. */
+typedef enum State { OPEN, NEAR, OUT, RUN } State;
 
 typedef struct Machine {
     State state;
@@ -108,9 +117,9 @@ static const char *machine_name(const Search *s, const Machine *m) {
 }
 
 static bool asks_fixed(const Goal *goal) {
-    bool any = goal->aim.fixed;
+    bool any = goal->aim.kind == OF_MACHINES;
     for (uint32_t i = 0; i < goal->n_limits; i++)
-        any |= goal->limit[i].figure.fixed;
+        any |= goal->limit[i].figure.kind == OF_MACHINES;
     return any;
 }
 
@@ -140,9 +149,16 @@ static bool load_fixed(const Search *s, Machine *m) {
     return spec != NULL;
 }
 
-static bool meets(const Search *s, const Limit *limit, const Point *point) {
-    double value = figure_value(&limit->figure, s->n_networks, point);
-    return limit->least ? value >= limit->value : value <= limit->value;
+static double limit_value(const Search *s, const Limit *l, const Machine *m) {
+    return figure_value(&l->figure, s->n_networks,
+                        l->figure.kind == OF_MACHINES ? &m->fixed : m->point);
+}
+
+static bool meets(const Search *s, const Limit *limit, const Machine *m) {
+    double value = limit_value(s, limit, m);
+    double slack = fabs(limit->value) * rounding;
+    return limit->least ? value >= limit->value - slack
+                        : value <= limit->value + slack;
 }
 
 static void make_machine(Search *s, Map *groups, Machine *m) {
@@ -159,11 +175,11 @@ static void make_machine(Search *s, Map *groups, Machine *m) {
         m->state = OUT;
         return;
     }
-    if (s->goal.aim.fixed)
+    if (s->goal.aim.kind == OF_MACHINES)
         m->aim = figure_value(&s->goal.aim, 1, &m->fixed);
     for (uint32_t i = 0; i < s->goal.n_limits; i++)
-        if (s->goal.limit[i].figure.fixed &&
-            !meets(s, &s->goal.limit[i], &m->fixed))
+        if (s->goal.limit[i].figure.kind == OF_MACHINES &&
+            !meets(s, &s->goal.limit[i], m))
             m->state = OUT;
 }
 
@@ -206,9 +222,8 @@ static bool better(const Search *s, double a, double b) {
 static void judge(Search *s, Machine *m) {
     m->right = m->fits;
     for (uint32_t i = 0; m->fits && i < s->goal.n_limits; i++)
-        m->right &= s->goal.limit[i].figure.fixed ||
-                    meets(s, &s->goal.limit[i], m->point);
-    if (m->fits && !s->goal.aim.fixed)
+        m->right &= meets(s, &s->goal.limit[i], m);
+    if (m->fits && s->goal.aim.kind != OF_MACHINES)
         m->aim = figure_value(&s->goal.aim, s->n_networks, m->point);
     if (m->right && (!s->best || better(s, m->aim, s->best->aim)))
         s->best = m;
@@ -237,11 +252,6 @@ static bool compile(Search *s, Machine *m) {
 
 /* ---- which machine is next, and which need not be ---- */
 
-static double limit_value(const Search *s, const Limit *l, const Machine *m) {
-    return figure_value(&l->figure, s->n_networks,
-                        l->figure.fixed ? &m->fixed : m->point);
-}
-
 /* Does what is below the machine miss a limit, too? */
 static bool misses_below(const Search *s, const Machine *m) {
     if (!m->fits)
@@ -259,38 +269,56 @@ static bool aim_falls(const Search *s) {
     return s->goal.aim.falls && !s->goal.maximise;
 }
 
-static void leave_out(Search *s, const Machine *m) {
-    bool below = misses_below(s, m) || (m->right && aim_falls(s));
-    for (uint32_t i = 0; i < s->n; i++) {
-        Machine *other = &s->machine[i];
-        bool worse = m->right && s->goal.aim.fixed &&
-                     !better(s, other->aim, s->best->aim);
-        if (other->state == OPEN && (worse || (below && is_below(s, other, m))))
-            other->state = OUT;
+/* What a compiled machine says of another. */
+static State state_of(const Search *s, const Machine *m, const Machine *other) {
+    if (m->right && s->goal.aim.kind == OF_MACHINES &&
+        !better(s, other->aim, s->best->aim))
+        return OUT;
+    if (!is_below(s, other, m))
+        return other->state;
+    if (misses_below(s, m))
+        return OUT;
+    if (!aim_falls(s) || !s->best)
+        return other->state;
+    return m->aim >= s->best->aim * noise ? OUT
+           : m->right                     ? NEAR
+                                          : other->state;
+}
+
+static void leave_out(Search *s) {
+    for (uint32_t k = 0; k < s->n; k++) {
+        const Machine *m = &s->machine[k];
+        for (uint32_t i = 0; m->state == RUN && i < s->n; i++) {
+            Machine *other = &s->machine[i];
+            if (other->state == OPEN || other->state == NEAR)
+                other->state = state_of(s, m, other);
+        }
     }
 }
 
-/* Machines that are settled by this one at least, whatever comes out. */
+/* Machines of the same state that are settled by this one at least, whatever
+ * comes out. */
 static uint32_t settles(const Search *s, const Machine *m) {
     uint32_t below = 0, worse = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         const Machine *other = &s->machine[i];
-        if (other->state != OPEN)
+        if (other->state != m->state)
             continue;
         below += is_below(s, other, m);
-        worse += s->goal.aim.fixed && !better(s, other->aim, m->aim);
+        worse +=
+            s->goal.aim.kind == OF_MACHINES && !better(s, other->aim, m->aim);
     }
-    if (!s->goal.aim.fixed)
+    if (s->goal.aim.kind != OF_MACHINES)
         return below;
     return below < worse ? below : worse;
 }
 
-static Machine *next_machine(const Search *s) {
+static Machine *next_in(const Search *s, State state) {
     Machine *found = NULL;
     uint32_t most = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         Machine *m = &s->machine[i];
-        uint32_t n = m->state == OPEN ? settles(s, m) : 0;
+        uint32_t n = m->state == state ? settles(s, m) : 0;
         if (n > most) {
             most = n;
             found = m;
@@ -299,18 +327,62 @@ static Machine *next_machine(const Search *s) {
     return found;
 }
 
+static Machine *next_machine(const Search *s) {
+    Machine *m = next_in(s, OPEN);
+    uint32_t most = s->n / TRIED_SHARE;
+    if (most < TRIED_OF_FEW)
+        most = TRIED_OF_FEW;
+    /* the next better one is compiled, too */
+    bool spent = s->compiled + 2 * s->n_networks > most * s->n_networks;
+    return m || spent ? m : next_in(s, NEAR);
+}
+
+static uint32_t count_near(const Search *s) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++)
+        n += s->machine[i].state == NEAR;
+    return n;
+}
+
+/* How near the limit it is: 1 is at it. */
+static double strain(const Search *s, const Limit *l, const Machine *m) {
+    double value = limit_value(s, l, m);
+    return l->least ? l->value / value : value / l->value;
+}
+
+/* By how much it misses fixed limits: 1, not at all. */
+static double excess(const Search *s, const Machine *m) {
+    double most = 1;
+    for (uint32_t i = 0; i < s->goal.n_limits; i++)
+        if (s->goal.limit[i].figure.kind == OF_MACHINES)
+            most = fmax(most, strain(s, &s->goal.limit[i], m));
+    return most > 1 + rounding ? most : 1;
+}
+
+/* The one that misses the fixed limits by least: what more of them would buy.
+ */
+static Machine *next_beyond(const Search *s) {
+    Machine *found = NULL;
+    for (uint32_t i = 0; s->best && asks_fixed(&s->goal) && i < s->n; i++) {
+        Machine *m = &s->machine[i];
+        double miss = m->fixed.am_capacity ? excess(s, m) : 1;
+        if (miss > 1 && (!found || miss < excess(s, found) ||
+                         (miss <= excess(s, found) && is_below(s, found, m))))
+            found = m;
+    }
+    return found;
+}
+
 /* The one whose fixed aim is better than the best's by least. */
 static Machine *next_better(const Search *s) {
     Machine *found = NULL;
-    for (uint32_t i = 0; s->goal.aim.fixed && s->best && i < s->n; i++) {
+    if (s->goal.aim.kind != OF_MACHINES)
+        return next_beyond(s);
+    for (uint32_t i = 0; s->best && i < s->n; i++) {
         Machine *m = &s->machine[i];
         bool closer = better(s, m->aim, s->best->aim) &&
                       (!found || better(s, found->aim, m->aim));
-        bool allowed = m->fixed.am_capacity > 0;
-        for (uint32_t k = 0; k < s->goal.n_limits; k++)
-            allowed &= !s->goal.limit[k].figure.fixed ||
-                       meets(s, &s->goal.limit[k], &m->fixed);
-        if (closer && allowed)
+        if (closer && m->fixed.am_capacity && excess(s, m) <= 1)
             found = m;
     }
     return found;
@@ -323,53 +395,12 @@ static const char *shown(Arena *arena, double value) {
                          : arena_printf(arena, "%.6g", value);
 }
 
-/* How near the limit it is: 1 is at it. */
-static double strain(const Search *s, const Limit *l, const Machine *m) {
-    double value = limit_value(s, l, m);
-    return l->least ? l->value / value : value / l->value;
-}
-
 static const Limit *tightest(const Search *s, const Machine *m) {
     const Limit *most = NULL;
     for (uint32_t i = 0; i < s->goal.n_limits; i++)
         if (!most || strain(s, &s->goal.limit[i], m) > strain(s, most, m))
             most = &s->goal.limit[i];
     return most;
-}
-
-typedef struct Heavy {
-    const char *layer;
-    uint64_t cycles, all;
-    SimCost bound;
-} Heavy;
-
-/* The layer of most cycles, and what they are spent on. */
-static Heavy heaviest(Arena *arena, const SimResult *sim) {
-    Heavy heavy = {.all = sim->cycles};
-    Map *map = map_new(arena);
-    uint64_t *sums = ARENA_ARRAY(
-        arena, uint64_t, (size_t)(sim->n_events + 1) * (SIM_COST_COUNT + 1));
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < sim->n_events; i++) {
-        const SimEvent *e = &sim->event[i];
-        const char *layer = event_layer(arena, e);
-        uint32_t at = map_get(map, layer, n);
-        n += at == n;
-        map_put(map, layer, at);
-        uint64_t *cost = &sums[(size_t)at * (SIM_COST_COUNT + 1)];
-        cost[SIM_COST_COUNT] += e->cycles;
-        for (int k = 0; k < SIM_COST_COUNT; k++)
-            cost[k] += e->cost[k];
-        if (cost[SIM_COST_COUNT] > heavy.cycles) {
-            heavy.cycles = cost[SIM_COST_COUNT];
-            heavy.layer = layer;
-            heavy.bound = SIM_COMPUTE;
-            for (int k = 1; k < SIM_COST_COUNT; k++)
-                if (cost[k] > cost[heavy.bound])
-                    heavy.bound = (SimCost)k;
-        }
-    }
-    return heavy;
 }
 
 static void say_layer(const Search *s, const Machine *m, uint32_t network) {
@@ -403,7 +434,7 @@ static void say_next(const Search *s, const Machine *m) {
     const char *between = " would miss ";
     for (uint32_t i = 0; i < s->goal.n_limits; i++) {
         const Limit *l = &s->goal.limit[i];
-        if (l->figure.fixed || meets(s, l, m->point))
+        if (meets(s, l, m))
             continue;
         double value = limit_value(s, l, m);
         say("%s%s, %s of %s", between, l->figure.text, shown(s->arena, value),
@@ -411,6 +442,10 @@ static void say_next(const Search *s, const Machine *m) {
         between = " and ";
     }
     say("\n");
+}
+
+static double chosen_for(const Search *s, const Point *p) {
+    return strcmp(s->goal.objective, "bytes") ? p->ms : (double)p->ddr;
 }
 
 /* Pairs of points that contradict what is assumed. */
@@ -424,20 +459,30 @@ static uint32_t contradictions(const Search *s) {
                 continue;
             for (uint32_t p = 0; p < s->n_networks; p++)
                 n += a->point[p].status == POINT_FITS &&
-                     b->point[p].ms > a->point[p].ms * noise;
+                     chosen_for(s, &b->point[p]) >
+                         chosen_for(s, &a->point[p]) * noise;
         }
     return n;
 }
 
 static void say_assumed(const Search *s) {
+    if (!strcmp(s->goal.objective, "balanced"))
+        return;
     for (uint32_t i = 0; i < s->n_rising; i++)
-        say("assumed more of %s costs at most %.0f %% more time or bytes\n",
-            s->sweep->vary[s->rising[i]].path, (noise - 1) * 100);
+        say("assumed more of %s costs at most %.0f %% more %s\n",
+            s->sweep->vary[s->rising[i]].path, (noise - 1) * 100,
+            s->goal.objective);
     uint32_t against = contradictions(s);
     if (against)
         say("        but not in %u pairs of the points that were compiled: "
             "--rising none assumes nothing\n",
             against);
+    uint32_t near = count_near(s);
+    if (near)
+        say("        so each of %u machines that were not compiled may be up "
+            "to "
+            "%.0f %% better than the best\n",
+            near, (noise - 1) * 100);
 }
 
 static void say_all(const Search *s, const Machine *next) {
@@ -448,6 +493,7 @@ static void say_all(const Search *s, const Machine *next) {
             s->spent ? ", of those that --most-points allowed" : "");
         return;
     }
+    say("plans   --objective %s\n", s->goal.objective);
     say("best    %s%s\n", machine_name(s, s->best),
         s->spent ? " (--most-points ended the search)" : "");
     say("aim     %s %s\n", s->goal.aim.text, shown(s->arena, s->best->aim));
@@ -486,6 +532,8 @@ static void print_search_json(const Search *s, const Machine *next) {
     cJSON_AddNumberToObject(json, "tried", s->compiled);
     cJSON_AddNumberToObject(json, "points", s->n * s->n_networks);
     cJSON_AddBoolToObject(json, "complete", !s->spent);
+    cJSON_AddNumberToObject(json, "near", count_near(s));
+    cJSON_AddStringToObject(json, "objective", s->goal.objective);
     if (s->best)
         add_machine_json(s, json, "best", s->best);
     if (next && next->state == RUN)
@@ -495,16 +543,18 @@ static void print_search_json(const Search *s, const Machine *next) {
 
 ExitCode goal_search(Arena *arena, Diag *diag, const Options *o,
                      PointSet *set) {
+    Options own = *o;
     Sweep sweep;
     Search s = {.arena = arena, .diag = diag, .sweep = &sweep, .set = set};
-    if (!sweep_make(arena, diag, o, &sweep))
+    if (!sweep_make(arena, diag, &own, &sweep))
         return EXIT_BAD_INPUT;
     if (!goal_read(arena, diag, &sweep, &s.goal))
         return EXIT_BAD_USAGE;
+    own.objective = s.goal.objective;
     s.n_networks = sweep.n_files;
     make_machines(&s);
     for (Machine *m; (m = next_machine(&s)) && compile(&s, m);)
-        leave_out(&s, m);
+        leave_out(&s);
     Machine *next = NULL;
     while (!s.failed && (next = next_better(&s)) && next->state != RUN)
         if (!compile(&s, next))

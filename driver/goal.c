@@ -13,20 +13,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Figures of points. Those that fall: a machine with more can do all that the
- * one with less does. */
+/* Figures of points. */
 static const struct {
     const char *name;
-    bool fixed, falls;
+    FigureKind kind;
     size_t at;
 } measure[] = {
-    {"ms", false, true, offsetof(Point, ms)},
-    {"cycles", false, true, offsetof(Point, cycles)},
-    {"ddr_bytes", false, true, offsetof(Point, ddr)},
-    {"weight_bytes", false, false, offsetof(Point, weights)},
-    {"am_peak_bytes", false, false, offsetof(Point, am_peak)},
-    {"instructions", false, false, offsetof(Point, instructions)},
-    {"am_capacity_bytes", true, false, offsetof(Point, am_capacity)},
+    {"ms", OF_TIME, offsetof(Point, ms)},
+    {"cycles", OF_TIME, offsetof(Point, cycles)},
+    {"ddr_bytes", OF_BYTES, offsetof(Point, ddr)},
+    {"weight_bytes", OF_PLANS, offsetof(Point, weights)},
+    {"am_peak_bytes", OF_PLANS, offsetof(Point, am_peak)},
+    {"instructions", OF_PLANS, offsetof(Point, instructions)},
+    {"am_capacity_bytes", OF_MACHINES, offsetof(Point, am_capacity)},
 };
 enum { N_MEASURES = sizeof measure / sizeof *measure };
 
@@ -51,7 +50,7 @@ static double value_of(const Figure *f, const Point *p) {
 }
 
 double figure_value(const Figure *f, uint32_t n, const Point *point) {
-    if (f->fixed)
+    if (f->kind == OF_MACHINES)
         return value_of(f, &point[0]);
     if (f->network >= 0)
         return value_of(f, &point[f->network]);
@@ -95,8 +94,7 @@ static bool find_measure(const Source *s, const char *name, Figure *out) {
         near_look(&near, measure[i].name);
         if (strcmp(measure[i].name, name))
             continue;
-        out->fixed = measure[i].fixed;
-        out->falls = measure[i].falls;
+        out->kind = measure[i].kind;
         return true;
     }
     for (uint32_t i = 0; i < s->spec->n_costs; i++) {
@@ -105,7 +103,8 @@ static bool find_measure(const Source *s, const char *name, Figure *out) {
         near_look(&near, cost);
         if (strcmp(cost, name))
             continue;
-        out->fixed = !hwspec_cost_of_runs(&s->spec->cost[i]);
+        out->kind =
+            hwspec_cost_of_runs(&s->spec->cost[i]) ? OF_PLANS : OF_MACHINES;
         return true;
     }
     diag_error(s->diag, (Loc){0}, "there is no figure `%s`%s%s", name,
@@ -176,6 +175,43 @@ static bool read_limits(const Source *s, const char *text, Goal *out) {
     return true;
 }
 
+/* ---- what plans are chosen for ---- */
+
+static bool is_varied(const Sweep *sweep, const char *path) {
+    for (uint32_t i = 0; i < sweep->n_varies; i++)
+        if (!strcmp(sweep->vary[i].path, path))
+            return true;
+    return false;
+}
+
+static bool asks(const Goal *goal, FigureKind kind) {
+    bool any = goal->aim.kind == kind;
+    for (uint32_t i = 0; i < goal->n_limits; i++)
+        any |= goal->limit[i].figure.kind == kind;
+    return any;
+}
+
+/* What plans are chosen for falls where a machine has more, which can do all
+ * that the one with less does. What they are not chosen for may rise: where
+ * time counts alone, a faster memory moves more bytes. So `balanced`, of which
+ * neither falls, becomes what the goal asks for. */
+static void choose_objective(const Sweep *sweep, Goal *goal) {
+    const char *given = sweep->options->objective;
+    bool open = !strcmp(given, "balanced");
+    goal->objective = open && asks(goal, OF_TIME)    ? "time"
+                      : open && asks(goal, OF_BYTES) ? "bytes"
+                                                     : given;
+    FigureKind falls = !strcmp(goal->objective, "bytes")  ? OF_BYTES
+                       : !strcmp(goal->objective, "time") ? OF_TIME
+                                                          : OF_PLANS;
+    bool varied = is_varied(sweep, "objective");
+    for (uint32_t i = 0; i < goal->n_limits; i++) {
+        Figure *f = &goal->limit[i].figure;
+        f->falls = !varied && f->kind == falls && falls != OF_PLANS;
+    }
+    goal->aim.falls = !varied && goal->aim.kind == falls && falls != OF_PLANS;
+}
+
 bool goal_read(Arena *arena, Diag *diag, const Sweep *sweep, Goal *out) {
     const Options *o = sweep->options;
     const char *aim = o->minimise ? o->minimise : o->maximise;
@@ -188,6 +224,9 @@ bool goal_read(Arena *arena, Diag *diag, const Sweep *sweep, Goal *out) {
     Source s = {arena, diag, sweep, NULL};
     s.spec =
         hwspec_load(arena, diag, sweep->target[0], o->n_settings, o->settings);
-    return s.spec && read_limits(&s, o->goal, out) &&
-           read_figure(&s, aim, &out->aim);
+    if (!s.spec || !read_limits(&s, o->goal, out) ||
+        !read_figure(&s, aim, &out->aim))
+        return false;
+    choose_objective(sweep, out);
+    return true;
 }

@@ -6,12 +6,20 @@
 
 /* A figure of a machine: of one network, or over all of them the geometric
  * mean; costs of the machine alone are the same for all. */
+typedef enum FigureKind {
+    OF_PLANS,
+    OF_TIME,
+    OF_BYTES,
+    OF_MACHINES /* known without a compilation */
+} FigureKind;
+
 typedef struct Figure {
     const char *text;    /* as it was given */
     const char *measure; /* "ms", "cost.bram" */
     int32_t network;     /* -1: all */
-    bool fixed;          /* known without a compilation */
-    bool falls;          /* never grows where more of a rising value is */
+    FigureKind kind;
+    bool falls; /* plans are chosen for it: more of a rising value makes it no
+                   larger */
 } Figure;
 
 typedef struct Limit {
@@ -22,16 +30,17 @@ typedef struct Limit {
 
 typedef struct Goal {
     uint32_t n_limits;
-    const Limit *limit;
+    Limit *limit;
     Figure aim;
     bool maximise;
+    const char *objective; /* what plans are chosen for */
 } Goal;
 
 /* False after an error: what is wrong, and what there is. */
 bool goal_read(Arena *arena, Diag *diag, const Sweep *sweep, Goal *out);
 
 /* Of the machine whose points are point[0..n_files), which all fit; or of its
- * hwspec alone, in point[0], where the figure is fixed. */
+ * hwspec alone, in point[0], where that is enough. */
 double figure_value(const Figure *figure, uint32_t n, const Point *point);
 
 /* explore_goal.c: the best machine of the sweep, by as few compilations as can
