@@ -93,6 +93,7 @@ function cell(kind, value, largest) {
     return el('td', {class: 'l'}, percent(value), bar);
   }
   if (kind === '+') return el('td', {}, value ? (value > 0 ? '+' : '') + percent(value) : '0');
+  if (kind === '~') return el('td', {}, Number.isInteger(value) ? count(value) : value.toPrecision(6));
   if (kind === '.') return el('td', {}, Number.isInteger(value) ? signed(value) : value.toPrecision(6));
   return el('td', {}, count(value));
 }
@@ -100,7 +101,7 @@ function cell(kind, value, largest) {
 // A table of rows [node, cells...]. `pick(node, row)` is called for a row that
 // was clicked; the result has mark(nodes) for what is chosen elsewhere.
 function makeTable(sheet, pick) {
-  const kinds = sheet.columns.map(c => '<%+.'.includes(c[0]) ? c[0] : '#');
+  const kinds = sheet.columns.map(c => '<%+.~'.includes(c[0]) ? c[0] : '#');
   const names = sheet.columns.map((c, i) => kinds[i] === '#' ? c : kinds[i] === '+' ? 'change' : c.slice(1));
   const largest = kinds.map((k, i) => k === '%' ? Math.max(...sheet.rows.map(r => r[i + 1] || 0)) : 0);
   let sorted = -1, down = false, query = '', all = false, marked = new Set();

@@ -101,6 +101,7 @@ function drawPanel(panel, dots) {
   }
   const stairs = [...groups.values()].map(front);
   for (const stair of stairs) for (const d of stair) d.filled = true;
+  drawn.sort((a, b) => a.filled - b.filled); // the front on top
   const title = state.mode === 'panels' ? networks[panel] : state.mode === 'normal' ? 'all networks, each against its best'
     : 'geometric mean of the networks';
   const axis = m => M[m] + (state.mode === 'normal' ? ', times the best' : state.mode === 'mean' ? (M[m].startsWith('AM') ? ', the most' : ', mean') : '');
@@ -160,7 +161,7 @@ function shownPoints() {
 }
 function drawTable() {
   const sheet = {title: 'points', note: `${count(shownPoints().length)} of ${count(points.length)} points; filled dots are on a front`,
-    columns: ['point', '<network', '<machine', ...DATA.paths.map(p => '<' + p), ...M.map(m => m === 'ms' || !/bytes|cycles|instructions/.test(m) ? '.' + m : m), '<note', '<page'],
+    columns: ['point', '<network', '<machine', ...DATA.paths.map(p => '<' + p), ...M.map(m => m === 'ms' || !/bytes|cycles|instructions/.test(m) ? '~' + m : m), '<note', '<page'],
     rows: shownPoints().map(p => [p.machine, p.point, networks[p.network], targets[p.target], ...p.settings,
       ...M.map((_, i) => p.fits ? p.values[i] : null), p.fits ? (p.enough ? 'enough AM' : '') : `${p.status}: ${p.reason}`,
       p.report ? 'report' : p.command ? 'command' : ''])};
@@ -235,6 +236,6 @@ function update() {
   drawTable();
 }
 document.body.append(el('header', {}, el('div', {}, el('h1', {}, DATA.title),
-  el('p', {class: 'sub'}, `${networks.length} networks, ${machines.length} machines`)), themeButton()),
+  el('p', {class: 'sub'}, [[networks, 'network'], [machines, 'machine']].map(([list, name]) => `${count(list.length)} ${name}${list.length === 1 ? '' : 's'}`).join(', '))), themeButton()),
 filters(), legendBox, bestBox, pictures, el('section', {class: 'panel'}, pairBox), commandBox, tableBox, tip);
 update();
