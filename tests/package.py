@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""package.py - the Debian package, installed in a root that has nothing else.
+"""package.py - the Debian packages, installed in a root that has nothing else.
 
---long only: tools/package.sh builds it, debootstrap makes a root (kept in
-out/package-root, or where PACKAGE_ROOT says), apt installs the package there
-with what it depends on, and no compiler or source tree is at hand. Then: a
+--long only: tools/package.sh builds them, debootstrap makes a root (kept in
+out/package-root, or where PACKAGE_ROOT says), apt installs them there
+with what they depend on, and no compiler or source tree is at hand. Then: a
 network is compiled, verified and reported on; LLVM's module is found; manual,
 schemas and completions are in place; the Python package works. A program is
 built with find_package(amphora) against what was installed. Needs root.
@@ -41,6 +41,7 @@ python3 - <<'P'
 import amphora
 plan = amphora.compile("/usr/share/amphora/examples/tiny.prototxt", "xdnn-v2-28")
 assert plan.verify() and plan.volumes
+assert amphora.run("check", "xdnn-v2-28")
 print(plan)
 P
 """
@@ -71,14 +72,16 @@ def in_root(script):
                script)
 
 
-def package():
-    for old in glob.glob(os.path.join(OUT, "amphora_*.deb")):
+def packages():
+    """The program's and Python's, which holds no code of a machine."""
+    for old in glob.glob(os.path.join(OUT, "*amphora_*.deb")):
         os.remove(old)
     run("sh", os.path.join(TREE, "tools", "package.sh"), OUT)
-    found = glob.glob(os.path.join(OUT, "amphora_*.deb"))
-    if len(found) != 1:
-        raise SystemExit(f"{len(found)} packages")
-    return found[0]
+    found = sorted(glob.glob(os.path.join(OUT, "*amphora_*.deb")))
+    held = [run("dpkg-deb", "-c", path) for path in found]
+    if len(found) != 2 or "dist-packages" in held[0] or ".so" in held[1]:
+        raise SystemExit(f"packages: {found}")
+    return found
 
 
 def use_from_cmake():
@@ -103,18 +106,21 @@ def main():
         return 0
     run("sh", "-c", ". tools/setup.sh && install_packages debootstrap file",
         cwd=TREE)
-    deb = package()
+    debs = packages()
     if not os.path.isdir(os.path.join(ROOT, "usr", "bin")):
         run("debootstrap", "--variant=minbase", "bookworm", ROOT, MIRROR)
-    shutil.copy(deb, os.path.join(ROOT, "tmp", "amphora.deb"))
+    names = [os.path.basename(deb) for deb in debs]
+    for deb in debs:
+        shutil.copy(deb, os.path.join(ROOT, "tmp"))
     in_root("apt-get update -qq && apt-get install -y -qq "
-            "--no-install-recommends --reinstall /tmp/amphora.deb python3")
+            "--no-install-recommends --reinstall " +
+            " ".join("/tmp/" + name for name in names))
     for tool in ("gcc", "clang", "cmake"):
         if os.path.exists(os.path.join(ROOT, "usr", "bin", tool)):
             raise SystemExit(f"the root has {tool}: it is not clean")
     print(in_root(SMOKE))
     use_from_cmake()
-    print(f"{os.path.basename(deb)}: installed and used in a clean root")
+    print(f"{', '.join(names)}: installed and used in a clean root")
     return 0
 
 
