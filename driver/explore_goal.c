@@ -373,15 +373,18 @@ static Machine *next_beyond(const Search *s) {
     return found;
 }
 
-/* The one whose fixed aim is better than the best's by least. */
+/* The one whose fixed aim is better than the best's by least; of several the
+ * largest. */
 static Machine *next_better(const Search *s) {
     Machine *found = NULL;
     if (s->goal.aim.kind != OF_MACHINES)
         return next_beyond(s);
     for (uint32_t i = 0; s->best && i < s->n; i++) {
         Machine *m = &s->machine[i];
-        bool closer = better(s, m->aim, s->best->aim) &&
-                      (!found || better(s, found->aim, m->aim));
+        bool closer =
+            better(s, m->aim, s->best->aim) &&
+            (!found || better(s, found->aim, m->aim) ||
+             (is_below(s, found, m) && !better(s, m->aim, found->aim)));
         if (closer && m->fixed.am_capacity && excess(s, m) <= 1)
             found = m;
     }

@@ -52,8 +52,8 @@ static double value_of(const Figure *f, const Point *p) {
 double figure_value(const Figure *f, uint32_t n, const Point *point) {
     if (f->kind == OF_MACHINES)
         return value_of(f, &point[0]);
-    if (f->network >= 0)
-        return value_of(f, &point[f->network]);
+    if (f->network >= 0 || n == 1)
+        return value_of(f, &point[n == 1 ? 0 : f->network]);
     double sum = 0;
     for (uint32_t i = 0; i < n; i++)
         sum += log(value_of(f, &point[i]));
