@@ -268,9 +268,10 @@ ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
                           const HwSpec *spec) {
     const Program *program = read_program(arena, diag, spec, options->file);
     uint32_t n_queues;
-    if (program && program_templates(spec))
+    bool queues = program && program_queues(spec, &n_queues);
+    if (program && program_templates(spec) && (options->n_inputs || !queues))
         return simulate_does(arena, diag, options, program);
-    if (program && program_queues(spec, &n_queues))
+    if (queues)
         return replay_tokens(arena, diag, options, program);
     const ProgramBytes *inputs =
         program ? inputs_of(arena, diag, options, program) : NULL;

@@ -48,6 +48,7 @@ makes. Kinds of tests:
   max78000  tests/max78000.py: descriptions run through data memories
   tokens  tests/tokens.py: queues that tokens alone order
   gemmini  tests/gemmini.py: instructions that say what they do
+  vta  tests/vta.py: words with micro-ops and tokens
   weights  tests/weights.py: plans that count weights, beside Vela's
   budget tests/budget.py: searches end, plans are legal, advice is right
   concats  tests/concats.py: one plan, however concats and sums are written
@@ -145,7 +146,7 @@ def scripts(long):
             "overlap",
             "images",
             "rings",
-            "staged", "places", "imports", "tokens", "gemmini",
+            "staged", "places", "imports", "tokens", "gemmini", "vta",
             "budget",
             "concats",
             "depth",
