@@ -2,9 +2,13 @@
 """write_examples.py - the networks with weights in examples/small.
 
 Two in ONNX, two in TFLite, one of these in int8; small, with drawn weights, of
-our own making. With --check says whether they are what this writes.
+our own making; and samples for them, smooth pictures that are drawn, too. With
+--check says whether they are what this writes.
 """
+import math
 import os
+import random
+import struct
 import sys
 import tempfile
 
@@ -16,6 +20,24 @@ from write_same import Onnx, TfLite  # noqa: E402
 
 FOLDER = os.path.join(ROOT, "examples", "small")
 PIXELS = 32
+SAMPLES = 32
+
+
+def write_samples(path):
+    """uint8 of [samples, 3, 32, 32]: two waves a channel."""
+    drawn = random.Random(1)
+    data = bytearray()
+    for _ in range(SAMPLES * 3):
+        a, b, c, d, e, f = (drawn.random() for _ in range(6))
+        data += bytes(
+            int(127.5 + 63 * math.sin(6 * a * y / 31 + 9 * b * x / 31 + 6 * c) +
+                63 * math.cos(9 * d * y / 31 - 6 * e * x / 31 + 6 * f))
+            for y in range(PIXELS) for x in range(PIXELS))
+    head = ("{'descr': '|u1', 'fortran_order': False, 'shape': "
+            f"({SAMPLES}, 3, {PIXELS}, {PIXELS}), }}").ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) +
+                   head.encode() + data)
 
 
 def write_all(folder):
@@ -27,6 +49,7 @@ def write_all(folder):
         builder = same.Builder(maker())
         build(builder)
         builder.to.write(os.path.join(folder, name))
+    write_samples(os.path.join(folder, "samples.npy"))
     model = write_int8.make(write_int8.residual)
     model.part(model.ends[-1])(os.path.join(folder, "residual-int8.tflite"))
 
