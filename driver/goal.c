@@ -113,6 +113,11 @@ static bool find_measure(const Source *s, const char *name, Figure *out) {
         diag_note(s->diag, (Loc){0}, "%s", measure[i].name);
     for (uint32_t i = 0; i < s->spec->n_costs; i++)
         diag_note(s->diag, (Loc){0}, "cost.%s", s->spec->cost[i].name);
+    if (!s->spec->n_costs)
+        diag_note(s->diag, (Loc){0},
+                  "cost.NAME: %s has no `costs`; docs/hwspec.md says how to "
+                  "write some",
+                  s->spec->machine);
     return false;
 }
 

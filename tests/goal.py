@@ -142,6 +142,9 @@ def mistakes(machine):
             (["--goal", "ms(tiny <= 2", "--minimise", "ms"], "no figure")):
         code, _, errors = amphora("explore", TINY, "-t", machine, *arguments)
         assert code in (1, 2) and meant in errors, (arguments, code, errors)
+    code, _, errors = amphora("explore", TINY, "-t", "xdnn-v2-28", "--goal",
+                              "ms <= 2", "--minimise", "cost.bram")
+    assert code == 2 and "has no `costs`" in errors, errors
     code, out, _ = amphora("explore", TINY, "-t", machine, "--vary",
                            "memories.am.size=64K,128K,256K,512K", "--goal",
                            "ms <= 1000", "--minimise", "am_capacity_bytes",
