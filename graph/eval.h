@@ -39,6 +39,8 @@ typedef struct Matrix {
     bool transposed;
 } Matrix;
 /* out [m, n] = a [m, k] * b [k, n]; `stride`: from row to row of out. */
+/* Softmax of `n` values that are `step` apart. */
+void eval_softmax_line(const float *in, size_t n, size_t step, float *out);
 void eval_product(size_t m, size_t n, size_t k, Matrix a, Matrix b, float *out,
                   size_t stride);
 

@@ -136,8 +136,7 @@ void eval_slice(const Eval *e) {
                n * sizeof *e->out);
 }
 
-/* Over `n` values that are `step` apart. */
-static void softmax_line(const float *in, size_t n, size_t step, float *out) {
+void eval_softmax_line(const float *in, size_t n, size_t step, float *out) {
     float most = in[0];
     for (size_t i = 1; i < n; i++)
         if (in[i * step] > most)
@@ -155,6 +154,6 @@ void eval_softmax(const Eval *e) {
     for (size_t o = 0; o < s.outer; o++)
         for (size_t i = 0; i < s.inner; i++) {
             size_t at = o * s.axis * s.inner + i;
-            softmax_line(e->in[0] + at, s.axis, s.inner, e->out + at);
+            eval_softmax_line(e->in[0] + at, s.axis, s.inner, e->out + at);
         }
 }

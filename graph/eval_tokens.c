@@ -35,6 +35,20 @@ static float *take_pixels(const Eval *e, const float *from, const Shape *shape,
     return rows;
 }
 
+/* Of p pixels x and q others: keys and values of n and made_n channels. What
+ * each pixel weighs the values by stays in `scratch`. */
+static void attend(const Eval *e, size_t p, size_t q, uint32_t n,
+                   uint32_t made_n, const float *x, const float *key,
+                   const float *value, float *made) {
+    float *weigh = ARENA_ARRAY(e->scratch, float, p *q);
+    eval_product(q, p, n, (Matrix){key, q, true}, (Matrix){x, p, false}, weigh,
+                 p);
+    for (size_t i = 0; i < p; i++)
+        eval_softmax_line(weigh + i, q, p, weigh + i);
+    eval_product(made_n, p, q, (Matrix){value, q, false},
+                 (Matrix){weigh, p, false}, made, p);
+}
+
 void eval_mix(const Eval *e) {
     const Shape *a = e->in_shape, *out = e->out_shape;
     const Shape *b = &graph_tensor(e->g, e->node->in[1])->shape;
@@ -44,8 +58,9 @@ void eval_mix(const Eval *e) {
     size_t q = (size_t)b->dim[2] * b->dim[3] / n;
     size_t *own = ARENA_ARRAY(e->scratch, size_t, p);
     size_t *other = ARENA_ARRAY(e->scratch, size_t, q);
-    uint32_t in_c = a->dim[1] / groups, by_c = b->dim[1] / groups;
-    uint32_t out_c = out->dim[1] / groups;
+    uint32_t in_c = a->dim[1] / groups, out_c = out->dim[1] / groups;
+    bool attends = e->node->attr.mix.attends;
+    uint32_t by_c = attends ? in_c : b->dim[1] / groups;
     float *made = ARENA_ARRAY(e->scratch, float, out_c *p);
     for (uint32_t k = 0; k < n * groups; k++) {
         uint32_t g = k % groups;
@@ -54,7 +69,13 @@ void eval_mix(const Eval *e) {
         const float *x = take_pixels(e, e->in[0], a, g * in_c, in_c, own, p);
         const float *y = take_pixels(e, e->in[1], b, g * by_c, by_c, other, q);
         Matrix by = {y, q, !e->node->attr.mix.over_pixels};
-        eval_product(out_c, p, in_c, by, (Matrix){x, p, false}, made, p);
+        if (attends)
+            attend(e, p, q, in_c, out_c, x, y,
+                   take_pixels(e, e->in[1], b, a->dim[1] + g * out_c, out_c,
+                               other, q),
+                   made);
+        else
+            eval_product(out_c, p, in_c, by, (Matrix){x, p, false}, made, p);
         for (uint32_t c = 0; c < out_c; c++)
             for (size_t i = 0; i < p; i++)
                 e->out[(g * out_c + c) * plane + own[i]] = made[c * p + i];

@@ -161,6 +161,7 @@ typedef struct Attrs {
         } slice;
         struct {
             uint32_t over_pixels; /* MIX: 1: sums over the window's pixels */
+            uint32_t attends;     /* MIX: 1: both, and a softmax between */
             uint32_t groups;      /* of channels: heads */
             uint32_t windows[2];  /* so many, down and across */
             uint32_t shift[2];    /* the first begins here, and they wrap */

@@ -58,6 +58,11 @@ uint64_t graph_products(const Graph *g, const Node *node) {
     }
     if (node->op == OP_MIX) {
         const Shape *in = &graph_tensor(g, node->in[0])->shape;
+        const Shape *by = &graph_tensor(g, node->in[1])->shape;
+        const uint32_t *windows = node->attr.mix.windows;
+        if (node->attr.mix.attends)
+            return (uint64_t)in->dim[2] * in->dim[3] * by->dim[1] *
+                   (by->dim[2] / windows[0]) * (by->dim[3] / windows[1]);
         return shape_count(&graph_tensor(g, node->out[0])->shape) *
                (in->dim[1] / node->attr.mix.groups);
     }

@@ -16,8 +16,9 @@ static bool mix_fits(const Infer *x, const Shape *a, const Shape *b) {
     uint32_t groups = x->node->attr.mix.groups;
     const uint32_t *windows = x->node->attr.mix.windows;
     const uint32_t *shift = x->node->attr.mix.shift;
-    if (x->node->attr.mix.over_pixels > 1 || !groups || a->dim[1] % groups ||
-        b->dim[1] % groups)
+    if (x->node->attr.mix.over_pixels > 1 ||
+        x->node->attr.mix.over_pixels + x->node->attr.mix.attends > 1 ||
+        !groups || a->dim[1] % groups || b->dim[1] % groups)
         return false;
     for (uint32_t i = 0; i < 2; i++)
         if (!windows[i] || a->dim[2 + i] % windows[i] ||
@@ -38,12 +39,17 @@ bool infer_mix(const Infer *x) {
     uint64_t pixels =
         (uint64_t)(b->dim[2] / windows[0]) * (b->dim[3] / windows[1]);
     bool sums = x->node->attr.mix.over_pixels;
-    bool fits = sums ? a->dim[1] == groups * pixels : a->dim[1] == b->dim[1];
+    bool attends = x->node->attr.mix.attends;
+    bool fits = sums      ? a->dim[1] == groups * pixels
+                : attends ? a->dim[1] < b->dim[1]
+                          : a->dim[1] == b->dim[1];
     if (!fits || groups * pixels > UINT32_MAX)
         return shape_fail(x, "cannot multiply channels of %s by those of %s",
                           text(x, a), text(x, b));
     *x->out = *a;
-    x->out->dim[1] = sums ? b->dim[1] : (uint32_t)(groups * pixels);
+    x->out->dim[1] = sums      ? b->dim[1]
+                     : attends ? b->dim[1] - a->dim[1]
+                               : (uint32_t)(groups * pixels);
     return shape_check_size(x, "output", x->out);
 }
 

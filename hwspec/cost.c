@@ -56,6 +56,19 @@ uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
     return (uint64_t)ceil(own * ticks);
 }
 
+uint64_t hwspec_attention_cycles(const HwSpec *spec, const HwEngine *engine,
+                                 const Attention *a, uint32_t h, uint32_t w) {
+    uint32_t scores = a->groups * a->keys, values = a->groups * a->values;
+    return hwspec_engine_cycles(
+               spec, engine, scores, h, w,
+               hwspec_inner_steps(spec, engine, NULL, a->channels, 1)) +
+           hwspec_engine_cycles(spec, engine, scores, h, w,
+                                hwspec_passes(engine, HW_OP_ATTENTION)) +
+           hwspec_engine_cycles(
+               spec, engine, values, h, w,
+               hwspec_inner_steps(spec, engine, NULL, a->keys, 1));
+}
+
 uint64_t hwspec_weight_bytes(const HwSpec *spec, uint32_t channels,
                              uint64_t taps, uint32_t c) {
     return channels * taps * c * spec->element;

@@ -32,6 +32,14 @@ uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
                               uint32_t c, uint32_t h, uint32_t w,
                               uint64_t inner);
 
+/* Attention of h x w pixels: of `channels` in each group to `keys` pixels,
+ * which makes `values`. Scores, their softmax and the sums take turns. */
+typedef struct Attention {
+    uint32_t groups, channels, values, keys;
+} Attention;
+uint64_t hwspec_attention_cycles(const HwSpec *spec, const HwEngine *engine,
+                                 const Attention *a, uint32_t h, uint32_t w);
+
 /* Weights of `taps` taps over `channels` input channels, of c output channels:
  * what pads the rows of the cache is not fetched. And their way into it. */
 uint64_t hwspec_weight_bytes(const HwSpec *spec, uint32_t channels,

@@ -132,8 +132,9 @@ static HwOp node_op(const Graph *g, const Node *node) {
     case OP_NORM:
         return norm_op(g, node);
     case OP_MIX:
-        return node->attr.mix.over_pixels ? HW_OP_MATMUL_PIXELS
-                                          : HW_OP_MATMUL_CHANNELS;
+        return node->attr.mix.attends       ? HW_OP_ATTENTION
+               : node->attr.mix.over_pixels ? HW_OP_MATMUL_PIXELS
+                                            : HW_OP_MATMUL_CHANNELS;
     case OP_OFFSET:
         return HW_OP_ADD_CONSTANTS;
     case OP_PIXELS:

@@ -5,7 +5,9 @@
  *   takes it from where that one does.
  * - A mean or a maximum over height and width is a global pool.
  * - What is one number by channel is the second operand.
+ * - Products with keys, softmax and sums of values are attention.
  */
+#include "passes/legal_int.h"
 #include "passes/passes_int.h"
 
 #include "graph/quant.h"
@@ -122,6 +124,68 @@ static void put_channels_second(Match *m) {
     node->in[1] = first;
 }
 
+/* ---- attention ---- */
+
+static bool same_mix(const Node *a, const Node *b) {
+    bool same = a->attr.mix.groups == b->attr.mix.groups;
+    for (uint32_t i = 0; i < 2; i++)
+        same &= a->attr.mix.windows[i] == b->attr.mix.windows[i] &&
+                a->attr.mix.shift[i] == b->attr.mix.shift[i];
+    return same;
+}
+
+/* What nobody else reads can be made where the operand lies. */
+static bool is_free_operand(const Match *m, TensorId tensor) {
+    const Tensor *t = graph_tensor(m->g, tensor);
+    return match_is_private(m, tensor) &&
+           graph_node(m->g, t->producer)->op == OP_CONV;
+}
+
+/* Whether values may begin where keys end. */
+static bool values_start(const Match *m, const Shape *key) {
+    const HwSpec *spec = m->context->spec;
+    uint32_t n = key->dim[1];
+    return concat_told(spec, HW_OP_CONV, n, n) &&
+           concat_aligned(spec, HW_OP_CONV, key, n);
+}
+
+static bool is_attention(const Match *m) {
+    const Node *scores = match_node(m, 0), *soft = match_node(m, 1);
+    const Node *sums = match_node(m, 2);
+    const Shape *key = &graph_tensor(m->g, scores->in[1])->shape;
+    const Shape *value = &graph_tensor(m->g, sums->in[1])->shape;
+    return has_engine(m, HW_OP_ATTENTION) && !scores->attr.mix.over_pixels &&
+           !scores->attr.mix.attends && sums->attr.mix.over_pixels &&
+           same_mix(scores, sums) && soft->attr.axis.axis == 1 &&
+           (soft->attr.axis.groups ? soft->attr.axis.groups : 1) ==
+               scores->attr.mix.groups &&
+           scores->act.kind == ACT_NONE && soft->act.kind == ACT_NONE &&
+           sums->act.kind == ACT_NONE && key->dim[2] == value->dim[2] &&
+           key->dim[3] == value->dim[3] &&
+           !same_tensor(scores->in[1], sums->in[1]) &&
+           is_free_operand(m, scores->in[1]) &&
+           is_free_operand(m, sums->in[1]) && values_start(m, key);
+}
+
+static void make_attention(Match *m) {
+    TensorId both[] = {match_node(m, 0)->in[1], match_node(m, 2)->in[1]};
+    TensorId query = match_node(m, 0)->in[0];
+    const NewNode node = {
+        .op = OP_CONCAT,
+        .name = "keys",
+        .n_in = 2,
+        .in = both,
+        .attr = {.axis = {.axis = 1}},
+        .gloss = "X__keys is what X attends to: keys, and behind them values"};
+    TensorId in[] = {query, match_add(m, 2, &node)};
+    Node *attention = match_node(m, 2);
+    attention->in = ARENA_COPY(m->g->arena, TensorId, in, 2);
+    attention->attr.mix.over_pixels = 0;
+    attention->attr.mix.attends = 1;
+    match_kill(m, 1);
+    match_kill(m, 0);
+}
+
 static const Rule rules[] = {
     {"slice-of-channels",
      1,
@@ -141,6 +205,12 @@ static const Rule rules[] = {
      is_channels_first,
      put_channels_second,
      "engines take what is one number by channel as their second operand"},
+    {"attention",
+     3,
+     {OPS(MIX), OPS(SOFTMAX), OPS(MIX)},
+     is_attention,
+     make_attention,
+     "an engine that attends holds the scores of few pixels at a time"},
 };
 
 const RuleSet forms_rules = {"forms", sizeof rules / sizeof *rules, rules};

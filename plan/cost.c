@@ -34,6 +34,16 @@ static uint64_t conv_inner(const HwSpec *spec, const HwEngine *engine,
                              conv->kernel[0], conv->kernel[1]);
 }
 
+static Attention attention_of(const Graph *g, const Node *node) {
+    Volume in = plan_volume(g, node->in[0]), by = plan_volume(g, node->in[1]);
+    uint32_t groups = node->attr.mix.groups;
+    return (Attention){.groups = groups,
+                       .channels = in.c / groups,
+                       .values = (by.c - in.c) / groups,
+                       .keys = by.h / node->attr.mix.windows[0] *
+                               (by.w / node->attr.mix.windows[1])};
+}
+
 static uint64_t run_cycles(const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
     const Graph *g = plan->schedule->graph;
@@ -42,6 +52,10 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     Volume in = plan_volume(g, node->in[0]);
     uint64_t inner = 1;
     uint32_t rows = a->rows, cols = a->cols;
+    if (a->legal.op == HW_OP_ATTENTION) {
+        Attention attention = attention_of(g, node);
+        return hwspec_attention_cycles(spec, engine, &attention, rows, cols);
+    }
     if (node->op == OP_CONV_POOL) {
         rows = axis_before_pool(g, a->node, 0, a->row, rows);
         cols = axis_before_pool(g, a->node, 1, a->col, cols);

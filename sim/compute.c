@@ -282,13 +282,14 @@ static void run_gather(const Job *job, const Operands *o) {
 static void run_mix(const Job *job, const Operands *o) {
     const Work *w = job->work;
     Mix mix = {.over_pixels = w->op == HW_OP_MATMUL_PIXELS,
+               .attends = w->op == HW_OP_ATTENTION,
                .groups = w->groups ? w->groups : 1,
                .patch = {w->patch[ROWS], w->patch[COLS]},
                .shift = {w->shift[ROWS], w->shift[COLS]},
                .in = w->in,
                .in2 = w->in2,
                .out = w->out};
-    mix_run(&mix, o->in->at, o->in2->at, o->out->at);
+    mix_run(o->arena, &mix, o->in->at, o->in2->at, o->out->at);
 }
 
 static void run_offset(const Job *job, const Operands *o) {
@@ -499,6 +500,7 @@ static const OpRow row_rmsnorm = {needs_same, prepare_norm, run_norm, NULL};
 static const OpRow row_group_norm = {needs_all, prepare_norm, run_norm, NULL};
 static const OpRow row_matmul_channels = {needs_all, NULL, run_mix, NULL};
 static const OpRow row_matmul_pixels = {needs_all, NULL, run_mix, NULL};
+static const OpRow row_attention = {needs_all, NULL, run_mix, NULL};
 static const OpRow row_add_constants = {needs_all, prepare_offset, run_offset,
                                         NULL};
 static const OpRow row_gather_pixels = {

@@ -97,11 +97,12 @@ void lines_norm(const Lines *lines, bool rms, double eps, const float *in,
 
 /* Windows of pixels of two volumes: x and what it is multiplied with. */
 typedef struct Mix {
-    bool over_pixels;
+    bool over_pixels, attends;
     uint32_t groups, patch[2], shift[2];
     Extent in, in2, out;
 } Mix;
-void mix_run(const Mix *mix, const float *in, const float *in2, float *out);
+void mix_run(Arena *arena, const Mix *mix, const float *in, const float *in2,
+             float *out);
 /* period: of the values, along channels, rows, columns. */
 void offset_run(const Extent *size, const uint32_t period[3],
                 const float *value, const float *in, float *out);

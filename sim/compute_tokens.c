@@ -5,6 +5,7 @@
  */
 #include "sim/compute.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- products ---- */
@@ -25,7 +26,51 @@ static size_t other_pixel(const Mix *m, uint32_t y, uint32_t x, uint32_t j) {
     return (size_t)from[0] * m->in2.w + from[1];
 }
 
-void mix_run(const Mix *m, const float *in, const float *in2, float *out) {
+/* What pixel (y, x) makes of group g: scores of its keys, and the mean of the
+ * values behind these by their exponentials. No other pixel's are held. */
+static void attend(const Mix *m, uint32_t g, uint32_t y, uint32_t x,
+                   const float *in, const float *in2, double *score,
+                   float *out) {
+    size_t plane = (size_t)m->in.h * m->in.w, p = (size_t)y * m->in.w + x;
+    size_t plane2 = (size_t)m->in2.h * m->in2.w;
+    uint32_t terms = m->in.c / m->groups, n = m->out.c / m->groups;
+    uint32_t keys = (uint32_t)(plane2 / (m->in.h / m->patch[ROWS]) /
+                               (m->in.w / m->patch[COLS]));
+    double most = -INFINITY, sum = 0;
+    for (uint32_t k = 0; k < keys; k++) {
+        size_t at = other_pixel(m, y, x, k);
+        score[k] = 0;
+        for (uint32_t t = 0; t < terms; t++)
+            score[k] += (double)in[((size_t)g * terms + t) * plane + p] *
+                        (double)in2[((size_t)g * terms + t) * plane2 + at];
+        most = score[k] > most ? score[k] : most;
+    }
+    for (uint32_t k = 0; k < keys; k++)
+        sum += score[k] = exp(score[k] - most);
+    for (uint32_t c = 0; c < n; c++) {
+        const float *value = in2 + (m->in.c + (size_t)g * n + c) * plane2;
+        double made = 0;
+        for (uint32_t k = 0; k < keys; k++)
+            made += score[k] * (double)value[other_pixel(m, y, x, k)];
+        out[((size_t)g * n + c) * plane + p] = (float)(made / sum);
+    }
+}
+
+static void attend_all(Arena *arena, const Mix *m, const float *in,
+                       const float *in2, float *out) {
+    double *score = ARENA_ARRAY(arena, double, (size_t)m->in2.h * m->in2.w);
+    for (uint32_t g = 0; g < m->groups; g++)
+        for (uint32_t y = 0; y < m->in.h; y++)
+            for (uint32_t x = 0; x < m->in.w; x++)
+                attend(m, g, y, x, in, in2, score, out);
+}
+
+void mix_run(Arena *arena, const Mix *m, const float *in, const float *in2,
+             float *out) {
+    if (m->attends) {
+        attend_all(arena, m, in, in2, out);
+        return;
+    }
     size_t plane = (size_t)m->in.h * m->in.w;
     size_t plane2 = (size_t)m->in2.h * m->in2.w;
     uint32_t n = m->out.c / m->groups, terms = m->in.c / m->groups;

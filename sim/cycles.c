@@ -42,8 +42,20 @@ static uint64_t inner_steps(const Run *run, const Work *w) {
                              w->conv[ROWS].kernel, w->conv[COLS].kernel);
 }
 
+static Attention attention_of(const Work *w) {
+    uint32_t groups = w->groups ? w->groups : 1;
+    return (Attention){.groups = groups,
+                       .channels = w->in.c / groups,
+                       .values = w->out.c / groups,
+                       .keys = (uint32_t)pixels_mixed(w)};
+}
+
 static uint64_t compute_cycles(const Run *run, const Work *w, Extent made) {
     const HwEngine *engine = &run->spec->engine[w->engine];
+    if (w->op == HW_OP_ATTENTION) {
+        Attention a = attention_of(w);
+        return hwspec_attention_cycles(run->spec, engine, &a, made.h, made.w);
+    }
     uint64_t inner = inner_steps(run, w) * hwspec_passes(engine, w->op);
     if (w->halfrate)
         inner *= 2;
@@ -91,6 +103,8 @@ static uint64_t port_cycles(const Run *run, const Work *w, Box in, Box out) {
 
 static uint64_t products(const Work *w, Extent made) {
     uint32_t groups = w->groups ? w->groups : 1;
+    if (w->op == HW_OP_ATTENTION)
+        return (uint64_t)made.h * made.w * pixels_mixed(w) * w->in2.c;
     if (hw_op_traits[w->op] & HW_MATRIX)
         return extent_count(&made) * (w->in.c / groups);
     if (!has_weights(w))

@@ -9,6 +9,7 @@ static bool misfit(const HostCall *call) {
 static bool run_mix(const HostCall *call) {
     const HostLayer *l = call->layer;
     Mix m = {.over_pixels = host_count(l, "over_pixels", 0, 0),
+             .attends = host_count(l, "attends", 0, 0),
              .groups = host_count(l, "groups", 0, 0),
              .in = host_extent(&l->in[0]),
              .in2 = host_extent(&l->in[1]),
@@ -28,10 +29,11 @@ static bool run_mix(const HostCall *call) {
     bool fits = m.groups && m.in.c % m.groups == 0 && m.in2.c % m.groups == 0 &&
                 m.in.h == m.out.h && m.in.w == m.out.w;
     if (!fits ||
-        (m.over_pixels ? m.in.c != m.groups * pixels || m.out.c != m.in2.c
-                       : m.in.c != m.in2.c || m.out.c != m.groups * pixels))
+        (m.attends       ? m.in2.c <= m.in.c || m.out.c != m.in2.c - m.in.c
+         : m.over_pixels ? m.in.c != m.groups * pixels || m.out.c != m.in2.c
+                         : m.in.c != m.in2.c || m.out.c != m.groups * pixels))
         return misfit(call);
-    mix_run(&m, call->in[0], call->in[1], call->out[0]);
+    mix_run(call->run->arena, &m, call->in[0], call->in[1], call->out[0]);
     return true;
 }
 

@@ -191,27 +191,18 @@ static bool same_extent(Reader *r, const Extent *out, const Extent *want) {
     return false;
 }
 
-/* Of the second volume in a window; 0: its windows are others. */
-static uint64_t pixels_mixed(const Work *w) {
-    uint64_t pixels = 1;
-    for (int axis = 0; axis < 2; axis++) {
-        uint32_t own = extent_axis(&w->in, axis);
-        uint32_t other = extent_axis(&w->in2, axis);
-        uint32_t windows = own / w->patch[axis];
-        bool fits = own % w->patch[axis] == 0 && other % windows == 0 &&
-                    (own == other || !w->shift[axis]);
-        pixels *= fits ? other / windows : 0;
-    }
-    return pixels;
-}
-
 static bool check_mix(Reader *r, const Work *w) {
     uint64_t pixels = pixels_mixed(w), groups = w->groups ? w->groups : 1;
     bool sums = w->op == HW_OP_MATMUL_PIXELS;
-    Extent want = {sums ? w->in2.c : (uint32_t)(groups * pixels), w->in.h,
-                   w->in.w};
+    bool attends = w->op == HW_OP_ATTENTION;
+    Extent want = {sums      ? w->in2.c
+                   : attends ? w->in2.c - w->in.c
+                             : (uint32_t)(groups * pixels),
+                   w->in.h, w->in.w};
     if (!pixels || w->in.c % groups || w->in2.c % groups ||
-        (sums ? w->in.c != groups * pixels : w->in.c != w->in2.c)) {
+        (sums      ? w->in.c != groups * pixels
+         : attends ? w->in.c >= w->in2.c
+                   : w->in.c != w->in2.c)) {
         fault(r->run, "its %ux%ux%u and %ux%ux%u do not fit together", w->in.c,
               w->in.h, w->in.w, w->in2.c, w->in2.h, w->in2.w);
         return false;
@@ -297,6 +288,9 @@ static bool feasible(const Work *w) {
         return false;
     if (w->op == HW_OP_DECONV)
         return window_products(w->conv, w->out.c, &w->in) <= MAX_PRODUCTS;
+    if (w->op == HW_OP_ATTENTION)
+        return saturating(extent_count(&w->in) + extent_count(&w->out),
+                          (uint64_t)w->in2.h * w->in2.w) <= MAX_PRODUCTS;
     if (hw_op_traits[w->op] & HW_MATRIX)
         return saturating(extent_count(&w->out), w->in.c) <= MAX_PRODUCTS;
     return !op_has_pool(w->op) ||

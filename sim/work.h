@@ -73,6 +73,21 @@ typedef struct Work {
     uint32_t first_c; /* of the layer's output channels the first */
 } Work;
 
+/* HW_MATRIX: pixels of the second volume in a window; 0: its windows are
+ * others. */
+static inline uint64_t pixels_mixed(const Work *w) {
+    uint64_t pixels = 1;
+    for (int axis = 0; axis < 2; axis++) {
+        uint32_t own = extent_axis(&w->in, axis);
+        uint32_t other = extent_axis(&w->in2, axis);
+        uint32_t windows = own / w->patch[axis];
+        bool fits = own % w->patch[axis] == 0 && other % windows == 0 &&
+                    (own == other || !w->shift[axis]);
+        pixels *= fits ? other / windows : 0;
+    }
+    return pixels;
+}
+
 /* What an instruction touches of memories. */
 typedef struct Operand {
     Place place;

@@ -163,6 +163,41 @@ def tokens():
     verifies("tokens on the host", path, "ring-npu")
 
 
+# The same by one layer: keys, and behind them values.
+ATTENDS = """graph "attends"
+input "q" writes="q":1x12x6x4
+input "kv" writes="kv":1x18x6x4
+mix "a" reads="q","kv" writes="a":1x6x6x4 attends=1 groups=3 WINDOWS
+output "a"
+"""
+
+
+def attends():
+    for name, where in (("windows", "windows=2,2 shift=1,1"),
+                        ("all", "windows=1,1 shift=0,0")):
+        path = path_of("attends-" + name + ".graph")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(ATTENDS.replace("WINDOWS", where))
+        judged("attention to " + name, path, ["ATTN"])
+        verifies("... on the host", path, "ring-npu")
+
+
+def block():
+    """A block of ViT-Ti: no memory holds the scores of 197 x 197 pixels."""
+    net = Net([("x", [1, 197, 192])])
+    z = attention(net, layer_norm(net, "x", 192, False), 1, 197, 192, 3)
+    y = net.node("Add", ["x", z])
+    z = net.node("Gelu", [linear(net, layer_norm(net, y, 192, False), 192,
+                                 768)])
+    net.node("Add", [y, linear(net, z, 768, 192)], "y")
+    net.output("y")
+    path = net.write(path_of("vit-block.onnx"), 20)
+    verifies("a block of ViT-Ti", path, MACHINE)
+    found = mnemonics(path)
+    check("... attends", "ATTN" in found and "SOFTMAX" not in found,
+          str(found))
+
+
 def chain(name, shape, layers):
     """A file in the form in which --dump prints graphs."""
     path, size = path_of(name + ".graph"), "x".join(map(str, shape))
@@ -346,7 +381,9 @@ def main():
     over_channels()
     norms()
     tokens()
+    attends()
     transformer()
+    block()
     shifted_windows()
     over_time()
     refused()

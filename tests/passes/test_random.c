@@ -391,6 +391,26 @@ static void add_by_channel(Maker *m) {
     keep(m, net_eltwise(m->net, "by", kind, 2, in));
 }
 
+/* Of what the same pixels make: 1x1 convolutions, in heads of 8 channels. */
+static void add_attention(Maker *m) {
+    TensorId t = any(m), part[3];
+    Shape s = shape(m, t);
+    uint32_t heads = 1 + below(m, 2);
+    Attrs attr = conv_attr(8 * heads, 1, 1, 0, 1);
+    if (s.dim[0] != 1)
+        return;
+    for (uint32_t i = 0; i < 3; i++)
+        part[i] = net_add(m->net, OP_CONV, "part", 1, &t, &attr);
+    Attrs soft = {.axis = {.axis = 1, .groups = heads}};
+    Attrs mix = {.mix = {.groups = heads, .windows = {1, 1}}};
+    TensorId in[2] = {part[0], part[1]};
+    in[0] = net_add(m->net, OP_MIX, "scores", 2, in, &mix);
+    in[0] = net_add(m->net, OP_SOFTMAX, "weights", 1, in, &soft);
+    in[1] = part[2];
+    mix.mix.over_pixels = 1;
+    keep(m, net_add(m->net, OP_MIX, "sums", 2, in, &mix));
+}
+
 static void add_head(Maker *m) {
     TensorId t = any(m);
     Shape s = shape(m, t);
@@ -415,7 +435,7 @@ static void make(Maker *m) {
         add_tokens,
     };
     static void (*const forms[])(Maker *) = {add_conv, add_shuffle,
-                                             add_by_channel};
+                                             add_by_channel, add_attention};
     uint32_t inputs = 1 + below(m, 2), c = 3 + below(m, 6);
     for (uint32_t i = 0; i < inputs; i++)
         keep(m, net_input(m->net, c, 7, 8));
