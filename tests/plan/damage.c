@@ -307,7 +307,7 @@ int main(int argc, char **argv) {
                    "planner budget replication mode images"};
     Arena *arena = arena_new("plan_damage");
     Diag *diag = diag_new(arena);
-    Options options;
+    Options options = options_default();
     Pipeline p;
     long count = argc > 1 ? strtol(argv[argc - 1], NULL, 10) : 0;
     if (count < 1 ||
