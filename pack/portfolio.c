@@ -8,10 +8,11 @@
  */
 #include "pack/exact/exact.h"
 #include "pack/packers.h"
+#include "pack/squeeze.h"
 
 #include <string.h>
 
-enum { FEW = 500, MANY = 4000, TOO_MANY = 40000, PARTS = 16 };
+enum { FEW = 500, SOME = 1000, MANY = 4000, TOO_MANY = 40000, PARTS = 16 };
 
 static bool is_cheap(const Planner *planner, uint32_t n_bufs) {
     if (planner->run == plan_large)
@@ -80,5 +81,7 @@ void plan_portfolio(Arena *arena, const PackProblem *problem,
         result->status == PACK_FITS && (result->proved || problem->any_fit);
     if (problem->n_pools > 1 && problem->n_bufs <= FEW && !done)
         cut_pools(problem, result);
+    if (problem->n_bufs > SOME && !done)
+        pack_squeeze(problem, result);
     exact_improve(arena, problem, result);
 }

@@ -157,6 +157,7 @@ amphora: note: stack_by_size: offline: largest first, each above all that it con
 amphora: note: stack_by_conflicts: offline: most conflicts first, each above all of these (TVM)
 amphora: note: layers: offline: sizes within a factor of 1.4 together, largest first, each from the peak on to both ends of time, in its lowest gap
 amphora: note: large: online: best fit from the peak on to both ends of time, for many buffers
+amphora: note: squeeze: offline: large, then what stands highest drives out others below a falling limit
 amphora: note: hill_climb: offline: greedy by size, improved by swaps of turns
 amphora: note: portfolio: all of the above that are quick, then exact from the best
 --- run amphora pack

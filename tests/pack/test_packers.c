@@ -656,6 +656,40 @@ static void test_large(void **state) {
     assert_true(result.height[0] < result.bound * 11 / 10);
 }
 
+/* Sizes and lives of many kinds, some at multiples, some with gaps. */
+static const Buffer *draw_many(Fixture *f, uint32_t n, bool odd) {
+    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t first = (uint32_t)(rng_bits(41, i) % (n / 10));
+        uint32_t end = first + 3 + (uint32_t)(rng_bits(42, i) % 60);
+        buf[i] = box(first, end, 64 * (1 + rng_bits(43, i) % 1000));
+        Steps *gap = ARENA_NEW(f->arena, Steps);
+        *gap = (Steps){first + 1, end - 1};
+        buf[i].gap = gap;
+        buf[i].n_gaps = odd && i % 5 == 0;
+        buf[i].align = odd && i % 3 == 0 ? 1 + i % 100 : 1;
+    }
+    return buf;
+}
+
+static void test_squeeze(void **state) {
+    Fixture *f = *state;
+    enum { N = 3000 };
+    for (int odd = 0; odd < 2; odd++) {
+        PackProblem problem =
+            one_pool(UINT64_C(1) << 40, draw_many(f, N, odd), N);
+        problem.budget = 400000;
+        PackResult large = run(f, &problem, "large");
+        PackResult low = run(f, &problem, "squeeze");
+        assert_true(low.height[0] - low.bound <
+                    (large.height[0] - large.bound) * 3 / 4);
+        at(&low, run(f, &problem, "squeeze").offset, N);
+        problem.any_fit = true; /* one in which large finds none */
+        problem.pool[0].size = large.height[0] - 1;
+        assert_int_equal(run(f, &problem, "squeeze").status, PACK_FITS);
+    }
+}
+
 /* Last born, first dead; sizes over four orders of magnitude. Walks through
  * time leave the giants no room (they end 8 % above the bound), layers do. */
 static void test_large_and_nested(void **state) {
@@ -704,6 +738,7 @@ int main(void) {
         TEST(test_best_is_the_least),
         TEST(test_real_problems),
         TEST(test_large),
+        TEST(test_squeeze),
         TEST(test_large_and_nested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
