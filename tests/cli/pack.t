@@ -77,7 +77,7 @@ five.csv: note: b5: 4 bytes, alive 0 to 21
 --- exit 0
 --- stdout
 planner                       height           bound                      nodes  ms
-portfolio                         13              13  the least               2  <ms>
+portfolio                         13              13  the least               0  <ms>
 --- stderr
 --- run cat out.csv
 --- exit 0
