@@ -49,10 +49,16 @@ class Run:
         return json.loads(self.out)
 
 
-def limited():
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+def limit(process):
+    """From outside: a function in the child would have Python fork all of
+    itself for each command."""
+    for what, most in ((resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1)),
+                       (resource.RLIMIT_AS, (BYTES, BYTES)),
+                       (resource.RLIMIT_CORE, (0, 0))):
+        try:
+            resource.prlimit(process.pid, what, most)
+        except ProcessLookupError:  # so soon done
+            return
 
 
 class Point:
@@ -74,19 +80,22 @@ class Point:
         """An amphora command; Wrong where it exits otherwise than it may."""
         command = [AMPHORA, *arguments]
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        try:
-            done = subprocess.run(
+        with subprocess.Popen(
                 command, cwd=self.folder, stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE, text=True, errors="replace",
-                check=False, timeout=WALL_SECONDS, stdin=subprocess.DEVNULL,
-                preexec_fn=limited if LIMITED else None)
-        except subprocess.TimeoutExpired:
-            raise Wrong("endless", f"{arguments[0]} after "
-                        f"{WALL_SECONDS} seconds") from None
+                stdin=subprocess.DEVNULL) as done:
+            if LIMITED:
+                limit(done)
+            try:
+                out, err = done.communicate(timeout=WALL_SECONDS)
+            except subprocess.TimeoutExpired:
+                done.kill()
+                raise Wrong("endless", f"{arguments[0]} after "
+                            f"{WALL_SECONDS} seconds") from None
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         used = (after.ru_utime + after.ru_stime - before.ru_utime
                 - before.ru_stime)
-        run = Run(command, done.returncode, done.stdout, done.stderr, used)
+        run = Run(command, done.returncode, out, err, used)
         self.judge(run, arguments[0], may)
         return run
 
