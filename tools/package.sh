@@ -9,5 +9,5 @@ out=$(mkdir -p "${1:-out}" && cd "${1:-out}" && pwd)
 cmake -S . -B build-deb -G Ninja -DCMAKE_INSTALL_PREFIX=/usr \
     -DCMAKE_SKIP_INSTALL_ALL_DEPENDENCY=ON >/dev/null
 cmake --build build-deb --target amphora libamphora amphora-native \
-    amphora-planner manual
+    amphora-hdf5 amphora-planner manual
 cd build-deb && cpack -G DEB -B "$out"

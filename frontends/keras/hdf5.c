@@ -7,13 +7,15 @@
  */
 #include "frontends/keras/hdf5.h"
 
+#include "base/module.h"
+
 #include <string.h>
 
 bool keras_is_hdf5(Bytes bytes) {
     return bytes.len >= 8 && !memcmp(bytes.at, "\x89HDF\r\n\x1a\n", 8);
 }
 
-#ifdef HAVE_HDF5
+#ifdef HDF5_MODULE_BUILT
 
 typedef struct Reader {
     Keras *k;
@@ -117,10 +119,15 @@ static Hdf5Kind read_records(Reader *r) {
 }
 
 bool keras_hdf5(Keras *k, const char *path, Bytes bytes, const char **config) {
-    Hdf5Ask ask = {.bytes = bytes, .config = config != NULL};
+    static const Module module = {HDF5_MODULE_BUILT, HDF5_MODULE_INSTALLED,
+                                  "no HDF5", "hdf5_module"};
+    const Hdf5Module *hdf5 = module_load(k->net.diag, &module);
+    if (!hdf5)
+        return false;
+    Hdf5Ask ask = {bytes, keras_most(bytes.len), config != NULL};
     ChildLimits limits = keras_limits("libhdf5", bytes);
     Reader r = {.k = k, .bytes = bytes, .path = path ? path : k->net.path};
-    r.child = child_start(k->net.arena, &limits, hdf5_work, &ask);
+    r.child = child_start(k->net.arena, &limits, hdf5->work, &ask);
     Hdf5Kind end = read_records(&r);
     k->weights.file = r.path;
     if (!child_end(r.child, k->net.diag, (Loc){r.path, 0, 0}))

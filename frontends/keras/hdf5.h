@@ -26,10 +26,14 @@ typedef struct Hdf5Record {
 
 typedef struct Hdf5Ask {
     Bytes bytes;
-    bool config; /* the model's JSON, too, without which nothing is of use */
+    uint64_t most; /* bytes of values that it could hold */
+    bool config;   /* the model's JSON, too, without which nothing is of use */
 } Hdf5Ask;
 
-/* hdf5_child.c: a ChildWork on a Hdf5Ask. */
-void hdf5_work(int to, void *context);
+/* hdf5_child.c, a module of its own: what it can do. */
+typedef struct Hdf5Module {
+    ChildWork *work; /* on a Hdf5Ask */
+} Hdf5Module;
+extern const Hdf5Module hdf5_module;
 
 #endif

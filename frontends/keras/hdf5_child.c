@@ -1,4 +1,6 @@
-/* hdf5_child.c - what libhdf5 finds in a file, in a process of its own.
+/* hdf5_child.c - what libhdf5 finds in a file, in a process of its own. A
+ * module: libhdf5 needs thirty other libraries, and to load them takes longer
+ * than to compile a small network.
  *
  * In: the bytes of a file. Out: records, written to the parent: the JSON of the
  * model, every set of floats by its path. Sets that claim more than the file
@@ -6,8 +8,6 @@
  * are those that lie in other files.
  */
 #include "frontends/keras/hdf5.h"
-
-#ifdef HAVE_HDF5
 
 /* Later releases then still have the functions of this one. */
 #define H5_USE_110_API
@@ -20,7 +20,8 @@ typedef struct Visit {
     int to; /* the parent */
     hid_t file;
     Bytes all;      /* of the file */
-    uint64_t bytes; /* of all values so far */
+    uint64_t bytes; /* of all values so far, of */
+    uint64_t most;
     const char *wrong;
 } Visit;
 
@@ -167,8 +168,7 @@ static const char *send_set(Visit *v, hid_t set, const char *name) {
         return "has a shape that is too large";
     record.bytes = shape_count(&record.shape) * sizeof(float);
     v->bytes += record.bytes;
-    if (v->bytes > keras_most(v->all.len) ||
-        (record.bytes && !H5Dget_storage_size(set)))
+    if (v->bytes > v->most || (record.bytes && !H5Dget_storage_size(set)))
         return "claims more values than its bytes can hold";
     if (is_elsewhere(set))
         return "has its values in another file";
@@ -210,10 +210,10 @@ static herr_t visit(hid_t group, const char *name, const H5O_info_t *object,
     return v->wrong != NULL;
 }
 
-static bool send_weights(int to, hid_t file, Bytes all) {
-    Visit v = {.to = to, .file = file, .all = all};
-    herr_t done = H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, visit, &v,
-                            H5O_INFO_BASIC);
+static bool send_weights(int to, hid_t file, const Hdf5Ask *ask) {
+    Visit v = {.to = to, .file = file, .all = ask->bytes, .most = ask->most};
+    herr_t done =
+        H5Ovisit2(file, H5_INDEX_NAME, H5_ITER_INC, visit, &v, H5O_INFO_BASIC);
     return done >= 0 || v.wrong;
 }
 
@@ -246,15 +246,15 @@ static bool send_config(int to, hid_t file) {
     return good;
 }
 
-void hdf5_work(int to, void *context) {
+static void work(int to, void *context) {
     Hdf5Ask *ask = context;
     H5PLset_loading_state(0); /* no code for filters from anywhere */
     hid_t file = open_file(&ask->bytes);
     bool good = file >= 0;
     bool wanted = good && (!ask->config || send_config(to, file));
     if (wanted)
-        good = send_weights(to, file, ask->bytes);
+        good = send_weights(to, file, ask);
     send_text(to, good ? HDF5_END : HDF5_DAMAGED, "", "");
 }
 
-#endif
+const Hdf5Module hdf5_module = {work};
