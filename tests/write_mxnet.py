@@ -19,6 +19,7 @@ class Symbol:
     def __init__(self):
         self.nodes = []  # (op, name, inputs as (node, output), attributes)
         self.heads = []
+        self.inside = {}  # by node, the Symbol that it holds
 
     def add(self, op, name, inputs, attributes):
         self.nodes.append((op, name, inputs,
@@ -44,37 +45,42 @@ class Symbol:
         self.heads.append(self.node(*arguments, **attributes))
         return self.heads[-1]
 
-    def write_json(self, path, age="attrs"):
+    def model(self, age="attrs"):
         width = 2 if age == "param" else 3
         nodes = []
-        for op, name, inputs, attributes in self.nodes:
+        for i, (op, name, inputs, attributes) in enumerate(self.nodes):
             node = {"op": op, "name": name,
                     "inputs": [[*i, 0][:width] for i in inputs]}
             if age == "param":
                 node["backward_source_id"] = -1
             if attributes or age == "param":
                 node[age] = attributes
+            if i in self.inside:
+                node["subgraphs"] = [self.inside[i].model(age)]
             nodes.append(node)
-        model = {"nodes": nodes, "arg_nodes":
-                 [i for i, n in enumerate(self.nodes) if n[0] == "null"],
-                 "heads": [[*head, 0][:width] for head in self.heads]}
+        return {"nodes": nodes, "arg_nodes":
+                [i for i, n in enumerate(self.nodes) if n[0] == "null"],
+                "heads": [[*head, 0][:width] for head in self.heads]}
+
+    def write_json(self, path, age="attrs"):
         with open(path, "w") as file:
-            json.dump(model, file)
+            json.dump(self.model(age), file)
 
 
 def write_params(path, arrays, version=2):
-    """arrays: (name, shape, bytes of float32); names as "arg:x"."""
+    """arrays: (name, shape, bytes of float32, or of int8 where a 5 is behind
+    them); names as "arg:x"."""
     parts = [struct.pack("<3Q", 0x112, 0, len(arrays))]
-    for _, shape, data in arrays:
+    for _, shape, data, *kind in arrays:
         if version:
             parts.append(struct.pack("<I", MAGIC[version]))
         if version > 1:
             parts.append(struct.pack("<i", 0))
         wide = "q" if version else "I"
         parts.append(struct.pack(f"<I{len(shape)}{wide}", len(shape), *shape))
-        parts += [struct.pack("<3i", 1, 0, 0), data]
+        parts += [struct.pack("<3i", 1, 0, *(kind or [0])), data]
     parts.append(struct.pack("<Q", len(arrays)))
-    for name, _, _ in arrays:
+    for name, *_ in arrays:
         parts.append(struct.pack("<Q", len(name)) + name.encode())
     with open(path, "wb") as file:
         file.writelines(parts)

@@ -16,6 +16,9 @@ typedef struct MxNode {
     uint32_t n_in, n_out;
     MxRef *in;
     TensorId *out; /* made when built; a variable's when first read */
+    bool ranged;   /* of codes: what the least and the greatest stand for */
+    double range[2];
+    const Const *weight, *bias; /* in the place of those of the file */
 } MxNode;
 
 typedef struct Mx {
@@ -25,7 +28,19 @@ typedef struct Mx {
     const MxNode *at; /* being built */
     Map *param_names;
     VEC(Const) param;
+    bool fused;                           /* made for oneDNN: ops_fused.c */
+    void (*build)(struct Mx *, MxNode *); /* a node that others hold */
 } Mx;
+
+/* What oneDNN takes for the largest code. */
+#define MX_FUSED_I8 127.5
+#define MX_FUSED_U8 255.5
+
+/* Nodes of a symbol into mx->node: nodes.c. */
+bool mx_read_nodes(Mx *mx, const cJSON *json);
+/* [node, output] or [node, output, version]; `below`: nodes that may be named.
+ */
+bool mx_read_ref(const cJSON *json, uint32_t below, MxRef *out);
 
 /* Values of a .params file by name, "arg:" and "aux:" taken off. */
 bool mx_read_params(Mx *mx, const char *path);
@@ -60,6 +75,16 @@ typedef struct MxOp {
 /* ops_axes.c */
 MxBuild mx_concat, mx_flatten, mx_softmax_output, mx_softmax, mx_reshape,
     mx_expand_dims, mx_transpose, mx_slice_axis, mx_split, mx_reduce;
+/* ops_codes.c */
+MxBuild mx_quantize, mx_dequantize, mx_requantize, mx_quantized_sums,
+    mx_quantized_two, mx_quantized_norm, mx_quantized_kept, mx_quantized_concat;
+/* What the file has as codes with a range, as codes with scales: input k, whose
+ * range begins at another. */
+bool mx_scale_param(Mx *mx, uint32_t k, uint32_t range_k);
+/* A rounding to codes of the calibrated range, if there is one. */
+TensorId mx_round(Mx *mx, TensorId in, bool positive);
+/* ops_fused.c */
+MxBuild mx_fused;
 /* NULL if it is not known: ops.c. */
 const MxOp *mx_find_op(const char *name);
 

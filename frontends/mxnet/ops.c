@@ -34,6 +34,18 @@ static bool right_layout(const Mx *mx) {
 
 /* ---- layers with weights ---- */
 
+static const Const *weight_of(Mx *mx) {
+    return mx->at->weight ? mx->at->weight : mx_value(mx, 1, "weight");
+}
+
+static bool has_bias(const Mx *mx, bool none) {
+    return mx->at->bias || !mx_bool(mx, "no_bias", none);
+}
+
+static const Const *bias_of(Mx *mx) {
+    return mx->at->bias ? mx->at->bias : mx_value(mx, 2, "bias");
+}
+
 static bool enlarge(const Mx *mx, OpKind op, ConvAttr *a) {
     uint32_t adj[2] = {0, 0};
     if (op != OP_DECONV || !pair(mx, "adj", adj))
@@ -50,7 +62,7 @@ static TensorId convolution(Mx *mx, int op) {
     ConvAttr a = {.stride = {1, 1}, .dilation = {1, 1}};
     a.out_c = mx_whole(mx, "num_filter", 0);
     a.groups = mx_whole(mx, "num_group", 1);
-    bool bias = !mx_bool(mx, "no_bias", op == OP_DECONV);
+    bool bias = has_bias(mx, op == OP_DECONV);
     if (!right_layout(mx) || !pair(mx, "kernel", a.kernel) ||
         !pair(mx, "stride", a.stride) || !pair(mx, "dilate", a.dilation) ||
         !pair(mx, "pad", a.pad))
@@ -58,19 +70,18 @@ static TensorId convolution(Mx *mx, int op) {
     memcpy(a.pad_end, a.pad, sizeof a.pad);
     if (!enlarge(mx, (OpKind)op, &a))
         return NO_TENSOR;
-    return net_conv(&mx->net, (OpKind)op, mx_in(mx, 0), &a,
-                    mx_value(mx, 1, "weight"), bias,
-                    bias ? mx_value(mx, 2, "bias") : NULL);
+    return net_conv(&mx->net, (OpKind)op, mx_in(mx, 0), &a, weight_of(mx), bias,
+                    bias ? bias_of(mx) : NULL);
 }
 
 /* Without "flatten" the last axis alone. */
 static TensorId fully_connected(Mx *mx, int kind) {
-    bool bias = !mx_bool(mx, "no_bias", false);
+    bool bias = has_bias(mx, false);
     (void)kind;
     Dense dense = {.out = mx_whole(mx, "num_hidden", 0),
-                   .weight = mx_value(mx, 1, "weight"),
+                   .weight = weight_of(mx),
                    .has_bias = bias,
-                   .bias = bias ? mx_value(mx, 2, "bias") : NULL};
+                   .bias = bias ? bias_of(mx) : NULL};
     return mx_bool(mx, "flatten", true)
                ? net_fc(&mx->net, mx_in(mx, 0), dense.out, dense.weight, bias,
                         dense.bias)
@@ -378,11 +389,38 @@ static const MxOp ops[] = {
     {"sum", mx_reduce, REDUCE_SUM},
     {"max", mx_reduce, REDUCE_MAX},
     {"min", mx_reduce, REDUCE_MIN},
+    {"_sg_onednn_conv", mx_fused, 0},
+    {"_sg_mkldnn_conv", mx_fused, 0},
+    {"_sg_onednn_fully_connected", mx_fused, 0},
+    {"_sg_mkldnn_fully_connected", mx_fused, 0},
+    {"_contrib_quantize", mx_quantize, 1},
+    {"_contrib_quantize_v2", mx_quantize, 0},
+    {"_contrib_dequantize", mx_dequantize, 0},
+    {"_contrib_requantize", mx_requantize, 0},
+    {"_contrib_quantized_conv", mx_quantized_sums, OP_CONV},
+    {"_contrib_quantized_fully_connected", mx_quantized_sums, OP_FC},
+    {"_contrib_quantized_elemwise_add", mx_quantized_two, ELT_ADD},
+    {"_contrib_quantized_elemwise_mul", mx_quantized_two, ELT_MUL},
+    {"_contrib_quantized_batch_norm", mx_quantized_norm, 0},
+    {"_contrib_quantized_pooling", mx_quantized_kept, 0},
+    {"_contrib_quantized_act", mx_quantized_kept, 1},
+    {"_contrib_quantized_flatten", mx_quantized_kept, 2},
+    {"_contrib_quantized_reshape", mx_quantized_kept, 3},
+    {"_contrib_quantized_transpose", mx_quantized_kept, 4},
+    {"_contrib_quantized_concat", mx_quantized_concat, 0},
 };
+
+/* _npx_quantized_conv is _contrib_quantized_conv. */
+static bool is_alias(const char *name, const char *of) {
+    static const char other[] = "_npx_", usual[] = "_contrib_";
+    return !strncmp(name, other, sizeof other - 1) &&
+           !strncmp(of, usual, sizeof usual - 1) &&
+           !strcmp(name + sizeof other - 1, of + sizeof usual - 1);
+}
 
 const MxOp *mx_find_op(const char *name) {
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (!strcmp(ops[i].name, name))
+        if (!strcmp(ops[i].name, name) || is_alias(name, ops[i].name))
             return &ops[i];
     return NULL;
 }

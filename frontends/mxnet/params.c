@@ -3,7 +3,7 @@
  * In: a list of arrays, each with its own header, then as many names. Out: a
  * Const for each. Four ages of headers: V0 begins with the rank itself and has
  * dimensions of 32 bits, V1 to V3 begin with a magic number and have 64 bits,
- * V2 and V3 have a kind of storage before the shape. Floats stay in the file.
+ * V2 and V3 have a kind of storage before the shape. Values stay in the file.
  */
 #include "base/halves.h"
 #include "frontends/mxnet/mxnet.h"
@@ -75,11 +75,14 @@ static void read_values(Mx *mx, Cursor *c, uint64_t kind, Const *out) {
     if (kind >= KINDS)
         c->wrong = "an array has an unknown type of elements";
     const uint8_t *data = c->wrong ? NULL : take(c, count * size[kind]);
-    out->kind = kind == 1 ? CONST_F64 : CONST_F32;
+    static const ConstKind kinds[KINDS] = {CONST_F32, CONST_F64, CONST_F32,
+                                           CONST_U8,  CONST_I32, CONST_I8};
+    if (kind < KINDS)
+        out->kind = kinds[kind];
     out->data = data;
     if (kind == 2 && data)
         out->data = floats_from_halves(mx->net.arena, data, count);
-    else if (kind > 2) /* kept for its place in the list only */
+    else if (kind == KINDS - 1) /* kept for its place in the list only */
         out->data = NULL;
 }
 

@@ -10,65 +10,7 @@
 #include "frontends/formats.h"
 #include "frontends/mxnet/mxnet.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-enum { MAX_OUTPUTS = 64 };
-
-/* ---- nodes of the file ---- */
-
-static bool broken(const Mx *mx, const char *what, uint32_t node) {
-    diag_error(mx->net.diag, mx->net.loc, "nodes[%u]: %s", node, what);
-    return false;
-}
-
-/* [node, output] or [node, output, version]; `below`: nodes that may be named.
- */
-static bool read_ref(const cJSON *json, uint32_t below, MxRef *out) {
-    const cJSON *node = cJSON_GetArrayItem(json, 0);
-    const cJSON *output = cJSON_GetArrayItem(json, 1);
-    if (!cJSON_IsNumber(node) || !(node->valuedouble >= 0) ||
-        !(node->valuedouble < below))
-        return false;
-    *out = (MxRef){(uint32_t)node->valuedouble, 0};
-    if (cJSON_IsNumber(output) && output->valuedouble > 0)
-        out->output = output->valuedouble < MAX_OUTPUTS
-                          ? (uint32_t)output->valuedouble
-                          : MAX_OUTPUTS;
-    return true;
-}
-
-static bool read_node(Mx *mx, uint32_t i, const cJSON *json) {
-    MxNode *node = &mx->node[i];
-    Arena *arena = mx->net.arena;
-    const cJSON *inputs = cJSON_GetObjectItemCaseSensitive(json, "inputs");
-    const cJSON *item;
-    *node = (MxNode){
-        .op = arena_strdup(arena, json_str(json, "op", "")),
-        .name = arena_strdup(arena, json_str(json, "name", "")),
-        .json = json,
-    };
-    if (!*node->op || !*node->name)
-        return broken(mx, "has no op, or no name", i);
-    node->in = ARENA_ARRAY(arena, MxRef, (size_t)cJSON_GetArraySize(inputs));
-    cJSON_ArrayForEach(item, inputs) {
-        if (!read_ref(item, i, &node->in[node->n_in++]))
-            return broken(mx, "reads a node that does not stand before it", i);
-    }
-    return true;
-}
-
-static bool read_nodes(Mx *mx, const cJSON *json) {
-    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "nodes"), *item;
-    bool good = true;
-    mx->node =
-        ARENA_ARRAY(mx->net.arena, MxNode, (size_t)cJSON_GetArraySize(list));
-    cJSON_ArrayForEach(item, list) {
-        good = good && read_node(mx, mx->n, item);
-        mx->n += good;
-    }
-    return good;
-}
 
 /* ---- building ---- */
 
@@ -77,7 +19,7 @@ static void mark_needed(const Mx *mx, const cJSON *heads, bool *needed) {
     const cJSON *item;
     MxRef ref;
     cJSON_ArrayForEach(item, heads) {
-        if (read_ref(item, mx->n, &ref))
+        if (mx_read_ref(item, mx->n, &ref))
             needed[ref.node] = true;
     }
     for (uint32_t i = mx->n; i-- > 0;)
@@ -110,24 +52,34 @@ static void build_node(Mx *mx, MxNode *node) {
     node->n_out = out.i != NONE;
 }
 
+/* Numbers that a dequantize makes, where nobody but the user reads them. */
+static TensorId as_numbers(Mx *mx, const MxNode *node, uint32_t output) {
+    TensorId out = node->out[output];
+    if (graph_tensor(mx->net.g, out)->quant.type == QUANT_NONE ||
+        mx_find_op(node->op)->build != mx_dequantize)
+        return out;
+    net_at(&mx->net, node->name, node->op, mx->net.loc);
+    return net_identity(&mx->net, out);
+}
+
 static void mark_outputs(Mx *mx, const cJSON *heads) {
     const cJSON *item;
     MxRef ref;
     cJSON_ArrayForEach(item, heads) {
-        if (!read_ref(item, mx->n, &ref)) {
+        if (!mx_read_ref(item, mx->n, &ref)) {
             diag_error(mx->net.diag, mx->net.loc,
                        "heads: a node that does not exist");
             continue;
         }
         const MxNode *node = &mx->node[ref.node];
         if (ref.output < node->n_out && node->out[ref.output].i != NONE)
-            graph_mark_output(mx->net.g, node->out[ref.output]);
+            graph_mark_output(mx->net.g, as_numbers(mx, node, ref.output));
     }
 }
 
 static bool build(Mx *mx, const cJSON *json) {
     const cJSON *heads = cJSON_GetObjectItemCaseSensitive(json, "heads");
-    if (!read_nodes(mx, json))
+    if (!mx_read_nodes(mx, json))
         return false;
     bool *needed = ARENA_ARRAY(mx->net.arena, bool, mx->n);
     mark_needed(mx, heads, needed);
@@ -137,6 +89,8 @@ static bool build(Mx *mx, const cJSON *json) {
     mark_outputs(mx, heads);
     if (!mx->net.g->output.n && !diag_errors(mx->net.diag))
         diag_error(mx->net.diag, mx->net.loc, "heads names no output");
+    if (!diag_errors(mx->net.diag))
+        net_settle_codes(mx->net.g);
     return !diag_errors(mx->net.diag);
 }
 
@@ -156,7 +110,8 @@ bool mxnet_looks(const char *path, Bytes bytes) {
 Graph *mxnet_read(Arena *arena, Diag *diag, const char *path, Bytes bytes,
                   const ImportOptions *options) {
     Mx mx = {.net = net_open(arena, diag, path, options, false),
-             .param_names = map_new(arena)};
+             .param_names = map_new(arena),
+             .build = build_node};
     if (is_params(bytes)) {
         diag_error(diag, (Loc){path, 0, 0},
                    "these are weights: read the symbol's JSON with --weights");
