@@ -16,6 +16,10 @@ bool insn_by_channel(HwOp op) {
     return hw_op_traits[op] & HW_BY_CHANNEL;
 }
 
+bool insn_own_plane(HwOp op) {
+    return hw_op_traits[op] & (HW_BY_CHANNEL | HW_MATRIX);
+}
+
 #define BIT HW_BIT
 #define FUSED (BIT(CONV_POOL_MAX) | BIT(CONV_POOL_AVG))
 #define CONVS                                                                  \

@@ -174,6 +174,8 @@ HwAbsent insn_absent(HwOp op, HwField field, int64_t *value);
  * operand is one number by channel. */
 bool insn_is_binary(HwOp op);
 bool insn_by_channel(HwOp op);
+/* Rows and columns of the second operand are not those of the first. */
+bool insn_own_plane(HwOp op);
 
 /* The limit of engines that holds for the field; false: none does. */
 bool insn_limit(HwField field, HwLimitKind *out);

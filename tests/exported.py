@@ -10,6 +10,7 @@ value. --long: torchvision's networks for video and segmentation, too.
 usage: exported.py [AMPHORA] [--long] [NAME...]    (Debian's python3-torchvision)
 """
 import json
+import math
 import os
 import subprocess
 import sys
@@ -105,6 +106,31 @@ class Words(nn.Module):
     def forward(self, x):
         y = self.layer(self.table(x))
         return self.last((y[0] if isinstance(y, tuple) else y).mean(1))
+
+
+class Causal(nn.Module):
+    """Tokens see what came before: scores elsewhere are -inf."""
+
+    def __init__(self, value):
+        super().__init__()
+        self.three, self.last = nn.Linear(32, 96), nn.Linear(32, 32)
+        self.value = value
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (y.view(b, t, 4, c // 4).transpose(1, 2)
+                   for y in self.three(x).split(c, 2))
+        later = torch.triu(torch.ones(t, t, dtype=torch.bool), 1)
+        y = q @ k.transpose(-2, -1) / 3
+        y = y.masked_fill(later, self.value).softmax(-1) @ v
+        return self.last(y.transpose(1, 2).reshape(b, t, c))
+
+
+class Padded(nn.Module):
+    """The mask is an input."""
+
+    def forward(self, x, mask):
+        return x.masked_fill(mask > 0, float("-inf")).softmax(-1)
 
 
 # ---- audio ----
@@ -302,6 +328,10 @@ NETS = {
     "words, attention": (lambda: Words(nn.TransformerEncoder(
         nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), 2)),
         whole(100, 1, 12)),
+    **{"causal, %g" % value: (lambda value=value: Causal(value),
+                              drawn(1, 9, 32))
+       for value in (-math.inf, -3.4e38, -1e4)},
+    "padded": (Padded, drawn(1, 4, 6), whole(2, 1, 4, 6)),
     "enhancer": (Enhancer, drawn(1, 2, 129, 10)),
     "separator": (Separator, drawn(1, 1, 800)),
     "spatial transformer": (Transformer, drawn(1, 1, 28, 28)),

@@ -198,6 +198,29 @@ def block():
           str(found))
 
 
+def crossed():
+    """Keys and values of another plane, as decoders and diffusion have them."""
+    net = Net([("x", [1, 12, 4, 5]), ("words", [1, 3, 8])])
+    y = net.node("Reshape", [conv(net, "x", 12, 12), net.whole(1, 12, 20)])
+    y = linear(net, net.node("Transpose", [y], perm=[0, 2, 1]), 12, 12)
+
+    def heads(x, tokens, perm):
+        x = net.node("Reshape", [x, net.whole(1, tokens, 3, 4)])
+        return net.node("Transpose", [x], perm=perm)
+    k = heads(linear(net, "words", 8, 12), 3, [0, 2, 3, 1])
+    v = heads(linear(net, "words", 8, 12), 3, [0, 2, 1, 3])
+    y = net.node("MatMul", [heads(y, 20, [0, 2, 1, 3]), k])
+    y = net.node("Add", [y, net.floats([1, 1, 20, 3], ramp(60))])
+    y = net.node("MatMul", [net.node("Softmax", [y], axis=-1), v])
+    y = net.node("Transpose", [y], perm=[0, 1, 3, 2])
+    y = net.node("Reshape", [y, net.whole(1, 12, 4, 5)])
+    net.node("Conv", [y, net.floats([4, 12, 1, 1], ramp(48))], "y")
+    net.output("y")
+    runs("attention to another plane", net,
+         ["CONV", "CONV", "TURN", "SHAPE", "CONV", "CONV", "MMC", "ADDK",
+          "SOFTMAX", "MMP", "CONV"])
+
+
 def chain(name, shape, layers):
     """A file in the form in which --dump prints graphs."""
     path, size = path_of(name + ".graph"), "x".join(map(str, shape))
@@ -384,6 +407,7 @@ def main():
     attends()
     transformer()
     block()
+    crossed()
     shifted_windows()
     over_time()
     refused()

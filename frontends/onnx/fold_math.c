@@ -68,7 +68,7 @@ static double (*const elt_value[ELT_COUNT])(double, double) = {
 };
 
 /* The index in an operand of element `i` of the whole. */
-static uint64_t index_in(const Shape *operand, const Shape *whole, uint64_t i) {
+uint64_t onnx_index_in(const Shape *operand, const Shape *whole, uint64_t i) {
     Shape own = onnx_rank(operand, whole->rank);
     uint64_t index = 0, step = 1;
     for (uint32_t axis = whole->rank; axis-- > 0; i /= whole->dim[axis]) {
@@ -100,8 +100,8 @@ static bool fold_in(Onnx *x, OnnxNode *n, uint32_t k, Shape *shape,
     OnnxType type = onnx_in(x, n, 0)->type;
     for (uint64_t i = 0; i < count; i++)
         out[i] = rounded(type, elt_value[n->op->kind](
-                                   (*value)[index_in(shape, &both, i)],
-                                   other[index_in(&in->shape, &both, i)]));
+                                   (*value)[onnx_index_in(shape, &both, i)],
+                                   other[onnx_index_in(&in->shape, &both, i)]));
     *shape = both;
     *value = out;
     return true;
@@ -138,9 +138,9 @@ bool onnx_fold_where(Onnx *x, OnnxNode *n) {
         return false;
     double *out = ARENA_ARRAY(x->arena, double, count + 1);
     for (uint64_t i = 0; i < count; i++) {
-        bool yes = value[0][index_in(&in[0]->shape, &all, i)] != 0;
+        bool yes = value[0][onnx_index_in(&in[0]->shape, &all, i)] != 0;
         uint32_t k = yes ? 1 : 2;
-        out[i] = value[k][index_in(&in[k]->shape, &all, i)];
+        out[i] = value[k][onnx_index_in(&in[k]->shape, &all, i)];
     }
     return set(x, n, in[1]->type, all, out);
 }

@@ -275,6 +275,8 @@ void onnx_give(Onnx *x, NodeId id, ConstRole role, Const constant);
 
 /* The shape of `a` and `b` together; false if they do not go together. */
 bool onnx_broadcast(const Shape *a, const Shape *b, Shape *out);
+/* Which element of an operand is element `i` of what it is broadcast to. */
+uint64_t onnx_index_in(const Shape *operand, const Shape *whole, uint64_t i);
 /* `shape` with ones before it up to `rank`. */
 Shape onnx_rank(const Shape *shape, uint32_t rank);
 

@@ -313,16 +313,6 @@ bool onnx_mean(Onnx *x, OnnxNode *n) {
     return onnx_set(x, n, 0, onnx_binary(x, n, ELT_DIV, out, count), NULL);
 }
 
-/* c * a + (1 - c) * b for a truth value c. */
-bool onnx_where(Onnx *x, OnnxNode *n) {
-    TensorId yes = onnx_tensor_in(x, n, 0);
-    TensorId no = onnx_act(x, n, yes, (Act){.kind = ACT_NOT});
-    TensorId a = onnx_binary(x, n, ELT_MUL, yes, onnx_tensor_in(x, n, 1));
-    TensorId b = onnx_binary(x, n, ELT_MUL, no, onnx_tensor_in(x, n, 2));
-    onnx_out(x, n, 0)->type = onnx_in(x, n, 1)->type;
-    return onnx_set(x, n, 0, onnx_binary(x, n, ELT_ADD, a, b), NULL);
-}
-
 /* A slope a channel goes into the activation. */
 bool onnx_prelu(Onnx *x, OnnxNode *n) {
     const OnnxValue *in = onnx_in(x, n, 0), *slope = onnx_in(x, n, 1);

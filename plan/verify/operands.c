@@ -71,7 +71,7 @@ static void see_pixels(const Plan *plan, const Action *a, uint32_t i,
     const HwSpec *spec = plan->schedule->spec;
     bool moves = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
     bool reads = i < a->n_in && a->kind == ACTION_RUN;
-    bool spread = i == 1 && reads && insn_by_channel(a->legal.op);
+    bool spread = i == 1 && reads && insn_own_plane(a->legal.op);
     if (p->ring || p->lines.band || spread ||
         (moves && spec->memory[p->memory].role != HW_ACTIVE))
         return;

@@ -339,7 +339,7 @@ static const char *check_operand(Judge *j, const Action *a, uint32_t i) {
     Volume own = plan_volume(j->g, p->tensor);
     Volume first = plan_volume(j->g, graph_node(j->g, a->node)->in[0]);
     bool spread = (own.h != first.h || own.w != first.w) &&
-                  (a->legal.op == HW_OP_LAYER || insn_by_channel(a->legal.op));
+                  (a->legal.op == HW_OP_LAYER || insn_own_plane(a->legal.op));
     Part part = {a->in_row, a->in_rows, a->in_col, a->in_cols};
     return check_read(j, a->in[i], spread ? all_of(p) : part);
 }
