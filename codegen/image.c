@@ -17,6 +17,7 @@ typedef struct Builder {
     const Graph *graph;
     const uint32_t *action_of;
     uint32_t n_insns;
+    bool *is_listed; /* by node: has instructions */
     VEC(Blob) blob;
     VEC(LayerAct) act;
     VEC(LayerQuant) quant;
@@ -224,17 +225,29 @@ static const char *memory_text(const Builder *b, const Action *action) {
                 : (to ? "am_to_ddr" : "am_to_am");
 }
 
-static ListingLayer layer_of_node(const Builder *b, const Action *action) {
-    const Node *node = graph_node(b->graph, action->node);
-    const char **bottom = ARENA_ARRAY(b->arena, const char *, node->n_in);
+typedef VEC(const char *) Names;
+
+/* The layers that made a node's inputs. A concat that costs nothing has no item
+ * of its own on some machines: then those that it joins. */
+static void add_bottoms(const Builder *b, const Node *node, Names *bottom) {
     for (uint32_t i = 0; i < node->n_in; i++) {
         NodeId producer = graph_tensor(b->graph, node->in[i])->producer;
-        bottom[i] = graph_node(b->graph, producer)->name;
+        const Node *from = graph_node(b->graph, producer);
+        if (from->op == OP_CONCAT && !b->is_listed[producer.i])
+            add_bottoms(b, from, bottom);
+        else
+            vec_push(b->arena, bottom, from->name);
     }
+}
+
+static ListingLayer layer_of_node(const Builder *b, const Action *action) {
+    const Node *node = graph_node(b->graph, action->node);
+    Names bottom = {0};
+    add_bottoms(b, node, &bottom);
     return (ListingLayer){.name = node->name,
                           .type = layer_type[node->op],
-                          .n_bottoms = node->n_in,
-                          .bottom = bottom,
+                          .n_bottoms = bottom.n,
+                          .bottom = bottom.at,
                           .shape = graph_tensor(b->graph, node->out[0])->shape,
                           .n_merged = node->n_merged,
                           .merged = node->merged,
@@ -315,6 +328,16 @@ static void add_layer(Builder *b, uint32_t insn) {
     vec_push(b->arena, &b->layer, layer);
 }
 
+static void find_listed(Builder *b) {
+    b->is_listed = ARENA_ARRAY(b->arena, bool, b->graph->node.n + 1);
+    for (uint32_t i = 0; i < b->n_insns; i++) {
+        const Action *action = &b->plan->action[b->action_of[i]];
+        if (action->kind == ACTION_RUN || action->kind == ACTION_CONCAT ||
+            action->kind == ACTION_HOST)
+            b->is_listed[action->node.i] = true;
+    }
+}
+
 /* Everything from the first tile of a layer to the store of its last. */
 static void add_layers(Builder *b) {
     for (uint32_t i = 0; i < b->n_insns; i++) {
@@ -354,6 +377,7 @@ Image image_make(Arena *arena, const Plan *plan, const uint32_t *action_of,
     listing_name_functions(arena, b.graph->name, b.host.n, b.host.at);
     listing_count_hosts(arena, b.spec, b.host.n, b.host.at, b.blob.n,
                         b.blob.at);
+    find_listed(&b);
     add_layers(&b);
     return (Image){.element = b.spec->element,
                    .n_blobs = b.blob.n,

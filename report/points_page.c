@@ -14,7 +14,7 @@ static const struct {
 } number[] = {
     {"cycles", "cycles", offsetof(Point, cycles)},
     {"am_peak_bytes", "AM bytes in use", offsetof(Point, am_peak)},
-    {"am_capacity_bytes", "AM bytes there are", offsetof(Point, am_capacity)},
+    {"am_capacity_bytes", "AM capacity", offsetof(Point, am_capacity)},
     {"ddr_bytes", "DDR bytes", offsetof(Point, ddr)},
     {"ddr_compulsory_bytes", "compulsory bytes", offsetof(Point, compulsory)},
     {"weight_bytes", "weight bytes", offsetof(Point, weights)},

@@ -30,7 +30,7 @@ const contrast = (a, b) => (Math.max(luminance(a), luminance(b)) + .05) / (Math.
 // No page is wider than the window; words can be read in both themes.
 for (const [name, file] of [['report', report], ['large', large], ['sweep', sweep]])
   for (const scheme of ['light', 'dark'])
-    for (const width of [375, 768, 1920]) {
+    for (const width of [375, 768, 1280, 1920]) {
       const page = await open(file, width, scheme);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       check(wide <= width, `${name} at ${width} px is ${wide} wide`);
@@ -169,6 +169,14 @@ for (const [name, file] of [['report', report], ['large', large], ['sweep', swee
     const inside = events.filter(e => e.start < view.to);
     return Math.max(...inside.map(e => e.cycles)) / (view.to - view.from) * document.querySelector('canvas').clientWidth;
   });
+  const box = await page.locator('.node').first().boundingBox();
+  check(box.width > 80, `boxes of the graph are ${box.width} px wide`);
+  const loose = await page.evaluate(() => {
+    const fed = new Set(edgesOf().map(e => e[1]));
+    return layers.filter((l, i) => l.bottoms.some(b => layers.some(o => o.name === b)) && !fed.has(i)).length
+      + layers.filter((l, i) => i && l.bottoms.length && !fed.has(i)).length;
+  });
+  check(loose === 0, 'each layer hangs on what it reads');
   check(widest > 10, 'in the first eighth an event is some pixels wide');
   await page.close();
 }
@@ -193,10 +201,20 @@ for (const [name, file] of [['report', report], ['large', large], ['sweep', swee
   check(wrong === 0, 'filled dots are those that none beats');
 
   // a point marks its machine in all panels; a second one is compared
-  await page.locator('[data-panel="0"] .dot').first().click();
+  const onTop = last => page.evaluate(last => {
+    document.querySelector('[data-panel="0"]').scrollIntoView({ block: 'center' });
+    const spots = [...document.querySelectorAll('[data-panel="0"] .dot')].map(d => {
+      const b = d.getBoundingClientRect();
+      return { x: b.x + b.width / 2, y: b.y + b.height / 2, dot: d };
+    }).filter(s => document.elementFromPoint(s.x, s.y) === s.dot);
+    const { x, y } = last ? spots[spots.length - 1] : spots[0];
+    return { x, y };
+  }, last);
+  const clickDot = async last => { const { x, y } = await onTop(last); await page.mouse.click(x, y); };
+  await clickDot(false);
   check(await page.evaluate(() => state.pair.length) === 1, 'a click marks a machine');
   check(await page.locator('.dot.sel').count() >= networks - 1, 'in all panels');
-  await page.locator('[data-panel="0"] .dot').last().click();
+  await clickDot(true);
   check((await page.textContent('#pair')).includes('B against A'), 'two machines side by side');
 
   // filters

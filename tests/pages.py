@@ -91,7 +91,8 @@ def many_points(folder):
 
 def has_tools(long):
     if long:
-        run("sh", "-c", ". tools/setup.sh && install_packages $page_packages")
+        run("sh", "-c", ". tools/setup.sh && install_packages $page_packages && "
+            "install_node")
         if not os.path.isdir(os.path.join(MODULES, "node_modules")):
             os.makedirs(MODULES, exist_ok=True)
             run("npm", "install", "--silent", "--prefix", MODULES,

@@ -30,9 +30,7 @@ def prepare_long():
     with open(EXPORTED + "/.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         subprocess.run(["sh", "-c", ". tools/setup.sh; "
-                        "install_packages $long_packages; "
-                        "command -v npm >/dev/null || "
-                        "install_packages $node_packages"], check=True)
+                        "install_packages $long_packages; install_node"], check=True)
     if os.path.realpath(sys.executable) != os.path.realpath(PYTHON):
         os.execv(PYTHON, [PYTHON, *sys.argv])
 

@@ -14,9 +14,9 @@ python3-h5py libarmnn-dev libarmnntfliteparser-dev libarmnn-cpuref-backend22
 python3-pyarmnn coinor-cbc"
 # shellcheck disable=SC2034
 node_packages="nodejs npm"
-# A browser, for tests/pages.py.
+# A browser, for tests/pages.py, which drives it from node.
 # shellcheck disable=SC2034
-page_packages="chromium nodejs npm"
+page_packages="chromium"
 # What runs notebooks, for tests/notebooks.py.
 # shellcheck disable=SC2034
 notebook_packages="python3-nbclient python3-ipykernel python3-nbformat
@@ -50,6 +50,13 @@ install_packages() {
     # shellcheck disable=SC2086
     DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq \
         --no-install-recommends $wanted >/dev/null
+}
+
+# Debian's npm cannot be installed beside a node that is not Debian's.
+install_node() {
+    command -v node >/dev/null && command -v npm >/dev/null && return 0
+    # shellcheck disable=SC2086
+    install_packages $node_packages
 }
 
 # build FOLDER [cmake options]: quiet unless something is wrong.

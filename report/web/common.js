@@ -178,9 +178,11 @@ function scatter(points, options) {
   const at = (v, a, b, from, to) => from + (f(v) - f(a)) / (f(b) - f(a) || 1) * (to - from);
   const px = v => at(v, x0, x1, left, w - right), py = v => at(v, y0, y1, h - bottom, top);
   const decades = (a, b) => {
+    const steps = b / a < 100 ? [1, 2, 5] : [1];
     const found = [];
-    for (let e = Math.ceil(Math.log10(a)); e <= Math.log10(b); e++) found.push(10 ** e);
-    return found.length > 1 ? found : [a, b];
+    for (let e = Math.floor(Math.log10(a)); e <= Math.log10(b); e++)
+      found.push(...steps.map(s => s * 10 ** e).filter(v => v >= a && v <= b));
+    return found;
   };
   const marks = (a, b, n) => options.log ? decades(a, b) : ticks(a, b, n);
   const name = v => options.format ? options.format(v) : short(v);

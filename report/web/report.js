@@ -227,7 +227,7 @@ function memoryPicture(index) {
       index === 0 ? timeButtons() : null),
     timePicture(`volumes in ${memory.name} over time`, () => HEIGHT, draw, find),
     el('p', {class: 'sub'}, ...keyOf('loaded', 'loaded'), ...keyOf('tiles', 'tiles on their way into an engine'),
-      ' other colours: layers; dashed: partitions, between which two operands are read at once'));
+      ' \u2003other colours: layers' + (memory.partition ? '; dashed: partitions, between which two operands are read at once' : '')));
 }
 function keyOf(variable, text) {
   const key = el('span', {class: 'key'});
@@ -341,7 +341,7 @@ function bytesPicture() {
   };
   return el('section', {class: 'panel'}, el('h2', {}, 'Bytes moved so far'),
     timePicture('bytes moved over time', () => HEIGHT, draw, find),
-    el('p', {class: 'sub'}, ...keyOf('v2', 'read'), ...keyOf('mark', 'written'), ' dashed: what must cross in any case'));
+    el('p', {class: 'sub'}, ...keyOf('v2', 'read'), ...keyOf('mark', 'written'), ' \u2003dashed: what must cross in any case'));
 }
 
 // ---- the network ----
@@ -352,7 +352,9 @@ function edgesOf() {
   const last = new Map(), edges = [];
   layers.forEach((l, i) => {
     for (const b of l.bottoms || []) if (last.has(b)) edges.push([last.get(b), i]);
-    if (l.type === 'Input' && last.has(l.name)) edges.push([last.get(l.name), i]);
+    if (l.bottoms && !l.bottoms.length && last.has(l.name)) edges.push([last.get(l.name), i]);
+    const user = l.type === 'Weights' ? layers.findIndex(u => u.name + '_weights' === l.name) : -1;
+    if (user >= 0) edges.push([i, user]);
     for (const m of l.merged || []) last.set(m, i);
     last.set(l.name, i);
   });
@@ -363,6 +365,10 @@ function graphPanel() {
   const edges = edgesOf(), into = layers.map(() => []), rank = layers.map(() => 0);
   for (const [a, b] of edges) into[b].push(a);
   layers.forEach((_, i) => { rank[i] = Math.max(0, ...into[i].map(a => rank[a] + 1)); });
+  // What is loaded stands above what uses it.
+  const used = layers.map(() => Infinity);
+  for (const [a, b] of edges) used[a] = Math.min(used[a], rank[b]);
+  layers.forEach((_, i) => { if (!into[i].length && used[i] < Infinity) rank[i] = Math.max(0, used[i] - 1); });
   const rows = [];
   layers.forEach((_, i) => (rows[rank[i]] = rows[rank[i]] || []).push(i));
   const x = layers.map(() => 0);
@@ -378,7 +384,7 @@ function graphPanel() {
     `M${px(a) + W / 2} ${py(a) + H}C${px(a) + W / 2} ${py(a) + H + 16} ${px(b) + W / 2} ${py(b) - 16} ${px(b) + W / 2} ${py(b)}`}));
   const hosts = new Set(calls.map(c => c.node));
   const boxes = layers.map((l, i) => svg('g', {
-    class: 'node' + (hosts.has(i) ? ' host' : '') + (/^(Input|Output)$/.test(l.type) ? ' move' : ''),
+    class: 'node' + (hosts.has(i) ? ' host' : '') + (/^(Input|Output|Weights|Gather|Scatter)$/.test(l.type) ? ' move' : ''),
     'data-node': i, transform: `translate(${px(i)} ${py(i)})`,
     onclick: () => choose(i, true), onmousemove: e => showTip(e, layerTip(i)), onmouseleave: hideTip},
     svg('rect', {width: W, height: H, rx: 3}),
@@ -386,6 +392,7 @@ function graphPanel() {
   const picture = svg('svg', {viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': 'graph of the network'}, lines, boxes);
   const box = el('div', {class: 'graph-view', tabindex: 0});
   let scale = 1;
+  const fit = () => scaleBy(box.clientWidth / (width * scale));
   const resize = () => fill(picture, {width: width * scale, height: height * scale}, []);
   const scaleBy = f => {
     const old = scale;
@@ -416,11 +423,14 @@ function graphPanel() {
     if (chosen >= 0 && follow)
       box.scrollTo({left: (px(chosen) + W / 2) * scale - box.clientWidth / 2, top: py(chosen) * scale - box.clientHeight / 2});
   });
-  requestAnimationFrame(() => box.scrollTo((px(0) + W / 2) * scale - box.clientWidth / 2, 0));
+  requestAnimationFrame(() => {
+    scaleBy(Math.max(.7, Math.min(1, box.clientWidth / width)));
+    box.scrollTo((px(0) + W / 2) * scale - box.clientWidth / 2, 0);
+  });
   return el('section', {class: 'panel graph'}, el('div', {class: 'bar-of'}, el('h2', {}, 'Network'),
     el('button', {type: 'button', title: 'larger', onclick: () => scaleBy(1.3)}, '+'),
     el('button', {type: 'button', title: 'smaller', onclick: () => scaleBy(1 / 1.3)}, '\u2212'),
-    el('button', {type: 'button', title: 'as wide as the panel', onclick: () => scaleBy(box.clientWidth / (width * scale))}, 'fit')),
+    el('button', {type: 'button', title: 'as wide as the panel', onclick: fit}, 'fit')),
     box);
 }
 
@@ -490,7 +500,7 @@ function rooflinePanel() {
     const from = Math.max(rangeX[0], slope ? rangeY[0] / slope : 0);
     const roof = slope ? [{x: from, y: from * slope}, {x: knee, y: peak}, {x: rangeX[1], y: peak}]
       : [{x: rangeX[0], y: peak}, {x: rangeX[1], y: peak}];
-    box.replaceChildren(scatter(points, {x: 'products a byte of DDR (activations; at the right: none moves)', y: 'products a cycle', log: true,
+    box.replaceChildren(scatter(points, {x: 'products a byte of DDR (far right: no byte)', y: 'products a cycle', log: true,
       rangeX, rangeY, lines: [roof], pick: i => choose(i)}));
   };
   onChosen.push(draw);
