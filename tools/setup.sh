@@ -17,6 +17,9 @@ node_packages="nodejs npm"
 # A browser, for tests/pages.py, which drives it from node.
 # shellcheck disable=SC2034
 page_packages="chromium"
+# Slurm, and GNU parallel, for tests/submit.py.
+# shellcheck disable=SC2034
+cluster_packages="slurmctld slurmd slurm-client munge parallel"
 # What runs notebooks, for tests/notebooks.py.
 # shellcheck disable=SC2034
 notebook_packages="python3-nbclient python3-ipykernel python3-nbformat

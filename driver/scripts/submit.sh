@@ -15,6 +15,9 @@ set -eu
 what=$1 dir=$2 n=$3
 shards=$dir/shards
 
+# A word as a shell reads it.
+quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
+
 points_of() { cat "$@" 2>/dev/null | wc -l; }
 
 # Lines of what is left behind by a run that was killed, the most there is.
@@ -75,16 +78,18 @@ shard) shard "$4" ;;
 merge) merge ;;
 progress) progress ;;
 slurm)
+    run="sh $(quoted "$dir/submit.sh")" in=$(quoted "$dir")
     job=$(sbatch --parsable --requeue --array="1-$n" -J amphora-explore \
-        -o "$shards/%a.log" --wrap "sh '$dir/submit.sh' shard '$dir' $n \$SLURM_ARRAY_TASK_ID")
-    end=$(sbatch --parsable --dependency="afterok:$job" -J amphora-merge \
-        -o "$dir/merge.log" --wrap "sh '$dir/submit.sh' merge '$dir' $n")
+        -o "$shards/%a.log" --wrap "$run shard $in $n \$SLURM_ARRAY_TASK_ID")
+    end=$(sbatch --parsable --dependency="afterok:$job" \
+        --kill-on-invalid-dep=yes -J amphora-merge \
+        -o "$dir/merge.log" --wrap "$run merge $in $n")
     echo "job $job: $n shards; job $end: merge into $dir; sh $dir/submit.sh progress $dir $n"
     ;;
 parallel)
     # shellcheck disable=SC2086
     seq "$n" | parallel --retries 3 ${4:+--sshloginfile "$4"} \
-        "sh '$dir/submit.sh' shard '$dir' $n {}"
+        "sh $(quoted "$dir/submit.sh") shard $(quoted "$dir") $n {}"
     merge
     ;;
 esac
