@@ -168,11 +168,13 @@ static double divergence(const double *size, uint32_t n, uint32_t top,
         double mass = 0, filled = 0;
         for (uint32_t i = from; i < to; i++) {
             mass += size[i];
-            filled += size[i] > 0;
+            filled += size[i] + (i == top - 1 ? tail : 0) > 0;
         }
-        for (uint32_t i = from; i < to && mass > 0; i++) {
+        if (mass <= 0 && filled > 0) /* what is cut off has no level */
+            return INFINITY;
+        for (uint32_t i = from; i < to; i++) {
             double p = size[i] + (i == top - 1 ? tail : 0), q = mass / filled;
-            if (size[i] <= 0)
+            if (p <= 0)
                 continue;
             sum += p * log(p / q);
             norm += q;

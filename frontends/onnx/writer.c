@@ -182,14 +182,14 @@ static const char *put_codes(Writer *w, const char *name, const Const *c,
     uint32_t scales = mul ? shape_dim(&c->shape, axis) : 1;
     OnnxType type = c->kind == CONST_I32   ? ONNX_INT32
                     : c->kind == CONST_I16 ? ONNX_INT16
-                    : c->kind == CONST_U8  ? ONNX_UINT8
-                                           : ONNX_INT8;
+                    : ONNX_UINT8;
     size_t size = type == ONNX_INT32 ? 4 : type == ONNX_INT16 ? 2 : 1;
+    int32_t zero = c->zero + (c->kind == CONST_I8 ? 128 : 0);
     uint8_t *raw = ARENA_ARRAY(w->arena, uint8_t, n * size);
     float *scale = ARENA_ARRAY(w->arena, float, scales);
     const_read_f64(&plain, value);
     for (uint64_t i = 0; i < n; i++) {
-        int32_t code = (int32_t)value[i] + c->zero;
+        int32_t code = (int32_t)value[i] + zero;
         memcpy(raw + i * size, &code, size);
     }
     for (uint32_t i = 0; i < scales; i++)
@@ -200,7 +200,7 @@ static const char *put_codes(Writer *w, const char *name, const Const *c,
     put_tensor(w, in[0], type, &c->shape, raw, n * size);
     put_tensor(w, in[1], ONNX_FLOAT, &(Shape){mul != NULL, {scales}}, scale,
                scales * sizeof *scale);
-    put_zeros(w, in[2], type, scales, mul == NULL, c->zero);
+    put_zeros(w, in[2], type, scales, mul == NULL, zero);
     Op op = op_new(w, 3, in);
     if (mul)
         op_int(w, &op, "axis", axis);
