@@ -14,7 +14,8 @@ static uint32_t roll(uint32_t n) {
 
 static TensorId window(Net *net, const char *name, TensorId in) {
     uint32_t kernel = 1 + roll(4), stride = 1 + roll(2);
-    Attrs attr = conv_attr(1 + roll(6), kernel, stride, 0, 1);
+    Attrs attr = conv_attr(1, kernel, stride, 0, 1);
+    attr.conv.out_c = 1 + roll(6);
     for (int a = 0; a < 2; a++) {
         attr.conv.pad[a] = roll(kernel);
         attr.conv.pad_end[a] = roll(kernel);
@@ -35,34 +36,54 @@ static bool is_as_large(const Net *net, TensorId a, TensorId b, bool channels) {
            (!channels || x->dim[1] == y->dim[1]);
 }
 
+static bool is_small(const Net *net, TensorId at) {
+    const Shape *shape = &graph_tensor(net->g, at)->shape;
+    return shape->dim[2] < 12 || shape->dim[3] < 12;
+}
+
+static TensorId any_window(Net *net, const char *name, TensorId at) {
+    return is_small(net, at) ? net_conv(net, name, at, 4, 3, 1, 1, 1)
+                             : window(net, name, at);
+}
+
+/* Each number is drawn in a statement of its own: C leaves open in which order
+ * arguments are. */
+static TensorId any_pool(Net *net, const char *name, TensorId at) {
+    PoolKind kind = roll(2) ? POOL_MAX : POOL_AVG;
+    uint32_t kernel = 2 + roll(2);
+    uint32_t stride = 1 + roll(2);
+    uint32_t pad = roll(2);
+    bool ceil = roll(2);
+    return net_pool(net, name, at, kind, kernel, stride, pad, ceil);
+}
+
 static TensorId any_node(Net *net, uint32_t i, TensorId at, TensorId kept) {
     const char *name = arena_printf(net->arena, "n%u", i);
-    const Shape *shape = &graph_tensor(net->g, at)->shape;
     const TensorId both[] = {at, kept};
-    bool small = shape->dim[2] < 12 || shape->dim[3] < 12;
     switch (roll(8)) {
     case 0:
         return net_act(net, name, at, ACT_RELU);
     case 1:
-        return small ? up(net, name, at)
-                     : net_pool(net, name, at, roll(2) ? POOL_MAX : POOL_AVG,
-                                2 + roll(2), 1 + roll(2), roll(2), roll(2));
+        return is_small(net, at) ? up(net, name, at) : any_pool(net, name, at);
     case 2:
         if (is_as_large(net, at, kept, true))
             return net_eltwise(net, name, ELT_ADD, 2, both);
-        return window(net, name, at);
+        break;
     case 3:
         if (is_as_large(net, at, kept, false) && !same_tensor(at, kept))
             return net_concat(net, name, 2, both);
-        return window(net, name, at);
-    default:
-        return small ? net_conv(net, name, at, 4, 3, 1, 1, 1)
-                     : window(net, name, at);
     }
+    return any_window(net, name, at);
+}
+
+static TensorId any_input(Net *net) {
+    uint32_t channels = 1 + roll(3);
+    uint32_t rows = 16 + roll(60);
+    return net_input(net, channels, rows, 16 + roll(20));
 }
 
 static void make_random(Net *net) {
-    TensorId at = net_input(net, 1 + roll(3), 16 + roll(60), 16 + roll(20));
+    TensorId at = any_input(net);
     TensorId kept = at;
     uint32_t n = 2 + roll(9);
     for (uint32_t i = 0; i < n; i++) {
