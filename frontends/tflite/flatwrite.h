@@ -33,4 +33,13 @@ size_t flat_put_refs(Text *to, uint32_t n);
 /* The reference at `place` is to what begins at `at`. */
 void flat_refer(Text *to, size_t place, size_t at);
 
+/* Fields of numbers. */
+static inline FlatField flat_whole(int32_t value) {
+    return (FlatField){.kind = FLAT_I32, .value = value};
+}
+
+static inline FlatField flat_byte(int32_t value) {
+    return (FlatField){.kind = FLAT_I8, .value = value};
+}
+
 #endif

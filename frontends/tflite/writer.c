@@ -4,88 +4,14 @@
  * model. Volumes have their channels last: a tensor of rank 4, c x h x w here,
  * is h x w x c there; an input that the graph turns so itself stays as it is.
  */
-#include "base/vec.h"
 #include "frontends/frontend.h"
-#include "frontends/tflite/flatwrite.h"
+#include "frontends/tflite/written.h"
 #include "graph/quant.h"
 
 #include <string.h>
 
 enum { TFL_FLOAT = 0, TFL_INT32 = 2, TFL_INT16 = 7, TFL_INT8 = 9 };
 enum { SAME = 0, VALID = 1 };
-
-/* KIND(NAME, number, table of options, version). */
-#define TFL_OPS                                                                \
-    KIND(ADD, 0, 11, 2)                                                        \
-    KIND(AVERAGE_POOL, 1, 5, 2)                                                \
-    KIND(CONCAT, 2, 10, 2)                                                     \
-    KIND(CONV, 3, 1, 3)                                                        \
-    KIND(DEPTHWISE, 4, 2, 3)                                                   \
-    KIND(FULLY_CONNECTED, 9, 8, 4)                                             \
-    KIND(LOGISTIC, 14, 0, 2)                                                   \
-    KIND(MAX_POOL, 17, 5, 2)                                                   \
-    KIND(MUL, 18, 21, 2)                                                       \
-    KIND(RELU, 19, 0, 2)                                                       \
-    KIND(RELU6, 21, 0, 2)                                                      \
-    KIND(RESHAPE, 22, 17, 1)                                                   \
-    KIND(SOFTMAX, 25, 9, 2)                                                    \
-    KIND(TANH, 28, 0, 2)                                                       \
-    KIND(PAD, 34, 22, 2)                                                       \
-    KIND(TRANSPOSE, 39, 26, 2)                                                 \
-    KIND(MEAN, 40, 27, 2)                                                      \
-    KIND(SUB, 41, 28, 2)                                                       \
-    KIND(PADV2, 60, 44, 2)
-
-typedef enum TflKind {
-#define KIND(NAME, number, table, version) TFLK_##NAME,
-    TFL_OPS
-#undef KIND
-        TFLK_COUNT
-} TflKind;
-
-static const struct {
-    int32_t number, table, version;
-} kinds[TFLK_COUNT] = {
-#define KIND(NAME, number, table, version)                                     \
-    [TFLK_##NAME] = {number, table, version},
-    TFL_OPS
-#undef KIND
-};
-
-typedef struct OutTensor {
-    const char *name;
-    Shape shape;
-    int32_t type, buffer, axis;
-    uint32_t n; /* scales */
-    const float *scale;
-    int64_t zero;
-} OutTensor;
-
-typedef struct OutBuffer {
-    const void *data;
-    size_t len;
-} OutBuffer;
-
-enum { MOST_OPTIONS = 8 };
-typedef struct OutOp {
-    TflKind kind;
-    uint32_t n_in;
-    int32_t in[3], out;
-    const int32_t *many; /* inputs, where there are more than 3 */
-    uint32_t n_options;
-    FlatField option[MOST_OPTIONS];
-} OutOp;
-
-typedef struct Writer {
-    Arena *arena;
-    Diag *diag;
-    const Graph *g;
-    VEC(OutTensor) tensor;
-    VEC(OutBuffer) buffer;
-    VEC(OutOp) op;
-    int32_t *index; /* by tensor of the graph; -1: not yet */
-    bool ok;
-} Writer;
 
 /* ---- tensors ---- */
 
@@ -138,14 +64,6 @@ static int32_t add_ints(Writer *w, const char *name, uint32_t n,
 }
 
 /* ---- operators ---- */
-
-static FlatField whole(int32_t value) {
-    return (FlatField){.kind = FLAT_I32, .value = value};
-}
-
-static FlatField byte(int32_t value) {
-    return (FlatField){.kind = FLAT_I8, .value = value};
-}
 
 static void add_op(Writer *w, TflKind kind, uint32_t n_in, const int32_t *in,
                    int32_t out, uint32_t n_options, const FlatField *option) {
@@ -302,11 +220,10 @@ static int32_t padding(Writer *w, const Node *node, const uint32_t *kernel,
     int32_t list =
         add_ints(w, arena_printf(w->arena, "%s/pads", name), 8, pads);
     w->tensor.at[list].shape = (Shape){2, {4, 2}};
-    int32_t out =
-        add_volume(w, node->in[0], name,
-                   (Shape){4,
-                           {s->dim[0], s->dim[2] + pad[0] + end[0],
-                            s->dim[3] + pad[1] + end[1], s->dim[1]}});
+    int32_t out = add_volume(w, node->in[0], name,
+                             (Shape){4,
+                                     {s->dim[0], s->dim[2] + pad[0] + end[0],
+                                      s->dim[3] + pad[1] + end[1], s->dim[1]}});
     int32_t from[3] = {*in, list};
     if (max)
         from[2] =
@@ -334,18 +251,19 @@ static void put_conv(Writer *w, const Node *node) {
     in[2] = add_weight(w, node, CONST_BIAS, NULL, 0);
     uint32_t n_in = in[2] < 0 ? 2 : 3;
     int32_t out = index_of(w, node->out[0]);
-    FlatField x = whole((int32_t)a->stride[1]),
-              y = whole((int32_t)a->stride[0]);
-    FlatField dx = whole((int32_t)a->dilation[1]);
-    FlatField dy = whole((int32_t)a->dilation[0]);
+    FlatField x = flat_whole((int32_t)a->stride[1]),
+              y = flat_whole((int32_t)a->stride[0]);
+    FlatField dx = flat_whole((int32_t)a->dilation[1]);
+    FlatField dy = flat_whole((int32_t)a->dilation[0]);
     if (thin)
         add_op(w, TFLK_DEPTHWISE, n_in, in, out, 7,
-               (const FlatField[]){byte(pad), x, y,
-                                   whole((int32_t)(a->out_c / a->groups)),
-                                   byte(act), dx, dy});
+               (const FlatField[]){flat_byte(pad), x, y,
+                                   flat_whole((int32_t)(a->out_c / a->groups)),
+                                   flat_byte(act), dx, dy});
     else
-        add_op(w, TFLK_CONV, n_in, in, out, 6,
-               (const FlatField[]){byte(pad), x, y, byte(act), dx, dy});
+        add_op(
+            w, TFLK_CONV, n_in, in, out, 6,
+            (const FlatField[]){flat_byte(pad), x, y, flat_byte(act), dx, dy});
 }
 
 static void put_fc(Writer *w, const Node *node) {
@@ -372,7 +290,7 @@ static void put_fc(Writer *w, const Node *node) {
     in[2] = add_weight(w, node, CONST_BIAS, NULL, 0);
     add_op(w, TFLK_FULLY_CONNECTED, in[2] < 0 ? 2 : 3, in,
            index_of(w, node->out[0]), 3,
-           (const FlatField[]){byte(act), byte(0), byte(0)});
+           (const FlatField[]){flat_byte(act), flat_byte(0), flat_byte(0)});
 }
 
 static void put_pool(Writer *w, const Node *node) {
@@ -384,7 +302,7 @@ static void put_pool(Writer *w, const Node *node) {
         const int32_t axes[] = {1, 2};
         const int32_t from[] = {in, add_ints(w, "axes", 2, axes)};
         add_op(w, TFLK_MEAN, 2, from, index_of(w, node->out[0]), 1,
-               (const FlatField[]){byte(1)});
+               (const FlatField[]){flat_byte(1)});
         return;
     }
     int32_t before = in;
@@ -394,12 +312,13 @@ static void put_pool(Writer *w, const Node *node) {
         refuse(w, node); /* a mean counts what is padded, or does not */
         return;
     }
-    add_op(w, max ? TFLK_MAX_POOL : TFLK_AVERAGE_POOL, 1, &in,
-           index_of(w, node->out[0]), 6,
-           (const FlatField[]){byte(pad), whole((int32_t)a->stride[1]),
-                               whole((int32_t)a->stride[0]),
-                               whole((int32_t)a->kernel[1]),
-                               whole((int32_t)a->kernel[0]), byte(act)});
+    add_op(
+        w, max ? TFLK_MAX_POOL : TFLK_AVERAGE_POOL, 1, &in,
+        index_of(w, node->out[0]), 6,
+        (const FlatField[]){flat_byte(pad), flat_whole((int32_t)a->stride[1]),
+                            flat_whole((int32_t)a->stride[0]),
+                            flat_whole((int32_t)a->kernel[1]),
+                            flat_whole((int32_t)a->kernel[0]), flat_byte(act)});
 }
 
 static void put_elt(Writer *w, const Node *node) {
@@ -415,7 +334,7 @@ static void put_elt(Writer *w, const Node *node) {
     }
     const int32_t in[] = {index_of(w, node->in[0]), index_of(w, node->in[1])};
     add_op(w, kind, 2, in, index_of(w, node->out[0]), 1,
-           (const FlatField[]){byte(act)});
+           (const FlatField[]){flat_byte(act)});
 }
 
 static void put_concat(Writer *w, const Node *node) {
@@ -426,8 +345,9 @@ static void put_concat(Writer *w, const Node *node) {
     for (uint32_t k = 0; k < node->n_in; k++)
         in[k] = index_of(w, node->in[k]);
     add_op(w, TFLK_CONCAT, node->n_in, in, index_of(w, node->out[0]), 2,
-           (const FlatField[]){whole(s->rank == 4 ? last[axis] : (int32_t)axis),
-                               byte(0)});
+           (const FlatField[]){
+               flat_whole(s->rank == 4 ? last[axis] : (int32_t)axis),
+               flat_byte(0)});
 }
 
 static void put_softmax(Writer *w, const Node *node) {
@@ -553,112 +473,7 @@ static void put_node(Writer *w, const Node *node, const Uses *uses) {
     }
 }
 
-/* ---- the file ---- */
-
-static size_t put_shape(Text *to, const Shape *s) {
-    return flat_put_vector(to, s->rank, 4, 4, s->dim);
-}
-
-static size_t put_tensor(Writer *w, Text *to, const OutTensor *t) {
-    FlatField field[] = {{.kind = FLAT_REF},
-                         byte(t->type),
-                         whole(t->buffer),
-                         {.kind = FLAT_REF},
-                         {.kind = t->n ? FLAT_REF : FLAT_ABSENT}};
-    size_t at = flat_put_table(to, 5, field);
-    flat_refer(to, field[0].place, put_shape(to, &t->shape));
-    flat_refer(to, field[3].place, flat_put_string(to, t->name));
-    if (!t->n)
-        return at;
-    FlatField quant[7] = {[2] = {.kind = FLAT_REF},
-                          [3] = {.kind = FLAT_REF},
-                          [6] = whole(t->axis)};
-    int64_t *zero = ARENA_ARRAY(w->arena, int64_t, t->n);
-    for (uint32_t i = 0; i < t->n; i++)
-        zero[i] = t->zero;
-    flat_refer(to, field[4].place, flat_put_table(to, 7, quant));
-    flat_refer(to, quant[2].place, flat_put_vector(to, t->n, 4, 4, t->scale));
-    flat_refer(to, quant[3].place, flat_put_vector(to, t->n, 8, 8, zero));
-    return at;
-}
-
-static size_t put_op(Text *to, OutOp *op) {
-    bool options = kinds[op->kind].table && op->n_options;
-    FlatField field[] = {whole((int32_t)op->kind),
-                         {.kind = FLAT_REF},
-                         {.kind = FLAT_REF},
-                         byte(options ? kinds[op->kind].table : 0),
-                         {.kind = options ? FLAT_REF : FLAT_ABSENT}};
-    size_t at = flat_put_table(to, 5, field);
-    flat_refer(
-        to, field[1].place,
-        flat_put_vector(to, op->n_in, 4, 4, op->many ? op->many : op->in));
-    flat_refer(to, field[2].place, flat_put_vector(to, 1, 4, 4, &op->out));
-    if (options)
-        flat_refer(to, field[4].place,
-                   flat_put_table(to, op->n_options, op->option));
-    return at;
-}
-
-static size_t put_graph(Writer *w, Text *to) {
-    FlatField field[] = {{.kind = FLAT_REF},
-                         {.kind = FLAT_REF},
-                         {.kind = FLAT_REF},
-                         {.kind = FLAT_REF},
-                         {.kind = FLAT_REF}};
-    VEC(int32_t) in = {0}, out = {0};
-    for (uint32_t i = 0; i < w->g->node.n; i++)
-        if (w->g->node.at[i].op == OP_INPUT)
-            vec_push(w->arena, &in, w->index[w->g->node.at[i].out[0].i]);
-    for (uint32_t i = 0; i < w->g->output.n; i++)
-        vec_push(w->arena, &out, w->index[w->g->output.at[i].i]);
-    size_t at = flat_put_table(to, 5, field);
-    size_t list = flat_put_refs(to, w->tensor.n);
-    flat_refer(to, field[0].place, list);
-    for (uint32_t i = 0; i < w->tensor.n; i++)
-        flat_refer(to, list + 4 + 4 * i, put_tensor(w, to, &w->tensor.at[i]));
-    flat_refer(to, field[1].place, flat_put_vector(to, in.n, 4, 4, in.at));
-    flat_refer(to, field[2].place, flat_put_vector(to, out.n, 4, 4, out.at));
-    list = flat_put_refs(to, w->op.n);
-    flat_refer(to, field[3].place, list);
-    for (uint32_t i = 0; i < w->op.n; i++)
-        flat_refer(to, list + 4 + 4 * i, put_op(to, &w->op.at[i]));
-    flat_refer(to, field[4].place, flat_put_string(to, w->g->name));
-    return at;
-}
-
-static void put_model(Writer *w, Text *to) {
-    FlatField field[] = {whole(3),
-                         {.kind = FLAT_REF},
-                         {.kind = FLAT_REF},
-                         {.kind = FLAT_REF},
-                         {.kind = FLAT_REF}};
-    text_add_n(to, "\0\0\0\0TFL3", 8);
-    flat_refer(to, 0, flat_put_table(to, 5, field));
-    size_t list = flat_put_refs(to, TFLK_COUNT);
-    flat_refer(to, field[1].place, list);
-    for (uint32_t i = 0; i < TFLK_COUNT; i++) {
-        FlatField code[] = {byte(kinds[i].number),
-                            {.kind = FLAT_ABSENT},
-                            whole(kinds[i].version),
-                            whole(kinds[i].number)};
-        flat_refer(to, list + 4 + 4 * i, flat_put_table(to, 4, code));
-    }
-    list = flat_put_refs(to, 1);
-    flat_refer(to, field[2].place, list);
-    flat_refer(to, list + 4, put_graph(w, to));
-    flat_refer(to, field[3].place, flat_put_string(to, "amphora"));
-    list = flat_put_refs(to, w->buffer.n);
-    flat_refer(to, field[4].place, list);
-    for (uint32_t i = 0; i < w->buffer.n; i++) {
-        const OutBuffer *b = &w->buffer.at[i];
-        FlatField data[] = {{.kind = b->data ? FLAT_REF : FLAT_ABSENT}};
-        flat_refer(to, list + 4 + 4 * i, flat_put_table(to, 1, data));
-        if (b->data)
-            flat_refer(to, data[0].place,
-                       flat_put_vector(to, (uint32_t)b->len, 1, 16, b->data));
-    }
-}
+/* ---- the whole ---- */
 
 bool graph_to_tflite(Arena *arena, Diag *diag, const Graph *g, Text *out) {
     Arena *scratch = arena_new("graph_to_tflite");
@@ -678,7 +493,7 @@ bool graph_to_tflite(Arena *arena, Diag *diag, const Graph *g, Text *out) {
     }
     *out = text_new(arena);
     if (w.ok)
-        put_model(&w, out);
+        tfl_put_model(&w, out);
     bool ok = w.ok;
     arena_free(scratch);
     return ok;
