@@ -48,29 +48,36 @@ SHIPPED = (("tiny", "xdnn-v2-28", 60000), ("tiny", "xdnn-v3-96", 100000),
 
 
 def commands():
+    """What compiles layout.c, what joins the rooms into the library, and what
+    links amphora."""
     done = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", "amphora"],
                           stdout=subprocess.PIPE, text=True, check=True)
     lines = done.stdout.splitlines()
-    compiles = next(line for line in lines if line.endswith(SOURCE))
-    return compiles, lines[-1]
+    return (next(line for line in lines if line.endswith(SOURCE)),
+            next(line for line in lines if " -r -o amphora.o " in line),
+            lines[-1])
 
 
 def linked(text, folder):
     """Another amphora, with this text in place of layout.c."""
-    compiles, links = commands()
+    compiles, joins, links = map(shlex.split, commands())
     source, made = (os.path.join(folder, n) for n in ("layout.c", "layout.o"))
     with open(source, "w", encoding="ascii") as file:
         file.write(text)
-    words = [w for w in shlex.split(compiles) if w != "-Werror"] + ["-w"]
+    words = [w for w in compiles if w != "-Werror"] + ["-w"]
     words[words.index("-c") + 1] = source
     words[words.index("-o") + 1] = made
     words[words.index("-MF") + 1] = os.path.join(folder, "layout.d")
     subprocess.run(words, cwd=BUILD, check=True)
     binary = os.path.join(folder, "amphora")
-    words = [w for w in shlex.split(links) if w not in (":", "&&")]
-    at = words.index("-o")
-    words[at + 1] = binary
-    words.insert(at, made)  # in front of the archives
+    words = [w for w in links if w not in (":", "&&")]
+    words[words.index("-o") + 1] = binary
+    # the rooms themselves, as names of theirs are local in the library
+    at = words.index("libamphora.a")
+    rooms = joins[joins.index("amphora.o") + 1:]
+    rooms = rooms[:rooms.index("&&")]
+    words[at:at + 1] = [made] + [
+        "-Wl," + w if w.startswith("--") else w for w in rooms]
     subprocess.run(words, cwd=BUILD, check=True)
     return binary
 
