@@ -86,7 +86,7 @@ void eval_mix(const Eval *e) {
 
 void eval_offset(const Eval *e) {
     const uint32_t *dim = &e->in_shape->dim[1];
-    const uint32_t *period = e->node->attr.reshape.dim;
+    const uint32_t *period = e->node->attr.offset.period.dim;
     const float *value = eval_need_const(e, CONST_VALUE);
     size_t i = 0;
     for (uint32_t c = 0; c < dim[0]; c++)
@@ -94,8 +94,9 @@ void eval_offset(const Eval *e) {
             for (uint32_t x = 0; x < dim[2]; x++, i++) {
                 size_t row =
                     (size_t)(c % period[0]) * period[1] + y % period[1];
-                e->out[i] =
-                    e->in[0][i] + value[row * period[2] + x % period[2]];
+                float other = value[row * period[2] + x % period[2]];
+                e->out[i] = e->node->attr.offset.times ? e->in[0][i] * other
+                                                       : e->in[0][i] + other;
             }
 }
 

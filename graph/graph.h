@@ -184,8 +184,11 @@ typedef struct Attrs {
             RoutineKind kind;
             double number[ROUTINE_NUMBERS];
         } routine;     /* ROUTINE */
-        Shape reshape; /* RESHAPE, CONSTANT: the output's shape; OFFSET: what
-                        * repeats */
+        struct {
+            Shape period;   /* OFFSET: what repeats */
+            uint32_t times; /* 1: factors */
+        } offset;
+        Shape reshape; /* RESHAPE, CONSTANT: the output's shape */
         Shape perm;    /* TRANSPOSE: output's axis i is input's dim[i] */
     };
 } Attrs;

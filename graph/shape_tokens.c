@@ -54,7 +54,7 @@ bool infer_mix(const Infer *x) {
 }
 
 bool infer_offset(const Infer *x) {
-    const Shape *period = &x->node->attr.reshape;
+    const Shape *period = &x->node->attr.offset.period;
     bool fits = is_image(&x->in) && period->rank == 3;
     for (uint32_t i = 0; fits && i < 3; i++)
         fits = period->dim[i] && x->in.dim[1 + i] % period->dim[i] == 0;

@@ -136,7 +136,8 @@ static HwOp node_op(const Graph *g, const Node *node) {
                : node->attr.mix.over_pixels ? HW_OP_MATMUL_PIXELS
                                             : HW_OP_MATMUL_CHANNELS;
     case OP_OFFSET:
-        return HW_OP_ADD_CONSTANTS;
+        return node->attr.offset.times ? HW_OP_MUL_CONSTANTS
+                                       : HW_OP_ADD_CONSTANTS;
     case OP_PIXELS:
         return HW_OP_GATHER_PIXELS;
     case OP_REDUCE:

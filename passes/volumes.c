@@ -69,14 +69,14 @@ static const Shape *shape_of_tensor(const Volumes *v, TensorId tensor) {
     return &graph_tensor(v->g, tensor)->shape;
 }
 
-static TensorId reshaped(Volumes *v, TensorId in, const Shape *shape) {
+TensorId volumes_reshaped(Volumes *v, TensorId in, const Shape *shape) {
     Layer layer = layer_of(OP_RESHAPE, "shape", in);
     layer.attr.reshape = *shape;
     return shape_equal(shape_of_tensor(v, in), shape) ? in
                                                       : volumes_add(v, &layer);
 }
 
-static TensorId turned(Volumes *v, TensorId in, const Shape *perm) {
+TensorId volumes_turned(Volumes *v, TensorId in, const Shape *perm) {
     Layer layer = layer_of(OP_TRANSPOSE, "turn", in);
     layer.attr.perm = *perm;
     return volumes_add(v, &layer);
@@ -125,10 +125,10 @@ bool volumes_see_last(Volumes *v, uint32_t k, View *out) {
     Shape flat = {3, {1, tokens, c}}, image = {4, {1, c, tokens, 1}};
     if (own.rank == 4 && own.dim[0] == 1)
         image = (Shape){4, {1, c, own.dim[1], own.dim[2]}};
-    TensorId made = reshaped(v, in, &flat);
+    TensorId made = volumes_reshaped(v, in, &flat);
     if (tokens > 1)
-        made = turned(v, made, &back);
-    made = reshaped(v, made, &image);
+        made = volumes_turned(v, made, &back);
+    made = volumes_reshaped(v, made, &image);
     View view = view_of_image(v->arena, made, &image);
     view_transpose(&view, &(Shape){4, {0, 2, 3, 1}});
     if (!view_reshape(v->arena, &view, &own))
@@ -248,8 +248,8 @@ static bool conv_of_some(Volumes *v, TensorId base, uint32_t n,
     return true;
 }
 
-static TensorId some_channels(Volumes *v, TensorId base, uint32_t n,
-                              const uint32_t *channel) {
+TensorId volumes_channels(Volumes *v, TensorId base, uint32_t n,
+                          const uint32_t *channel) {
     TensorId out;
     if (conv_of_some(v, base, n, channel, &out))
         return out;
@@ -281,7 +281,7 @@ static bool compact_channels(Volumes *v, View *view) {
     if (!renumber(v, &part, MOVES_CHANNELS, &made))
         return false;
     if (n < view->size[VIEW_C])
-        part.base = some_channels(v, view->base, n, sorted);
+        part.base = volumes_channels(v, view->base, n, sorted);
     *view = part;
     return true;
 }
@@ -298,9 +298,8 @@ static uint32_t rows_of(const uint32_t *sorted, uint32_t n, uint32_t w) {
     return n / columns;
 }
 
-/* plane: rows and columns of the result. */
-static TensorId some_pixels(Volumes *v, TensorId base, const uint32_t plane[2],
-                            const uint32_t *pixel) {
+TensorId volumes_pixels(Volumes *v, TensorId base, const uint32_t plane[2],
+                        const uint32_t *pixel) {
     Layer layer = layer_of(OP_PIXELS, "pixels", base);
     uint32_t n = plane[0] * plane[1];
     double *index = ARENA_ARRAY(v->arena, double, n);
@@ -337,7 +336,7 @@ static bool compact_pixels(Volumes *v, View *view) {
         *view = part;
         return true;
     }
-    part.base = some_pixels(v, view->base, &part.size[VIEW_Y], sorted);
+    part.base = volumes_pixels(v, view->base, &part.size[VIEW_Y], sorted);
     *view = part;
     return true;
 }
@@ -374,22 +373,14 @@ bool volumes_image(Volumes *v, const View *view, TensorId *out) {
             pixels.at[VIEW_Y][i] * view->size[VIEW_X] + pixels.at[VIEW_X][i];
     *out = view->base;
     if (!counts_up(channels.at[VIEW_C], channels.n, view->size[VIEW_C]))
-        *out = some_channels(v, *out, channels.n, channels.at[VIEW_C]);
+        *out = volumes_channels(v, *out, channels.n, channels.at[VIEW_C]);
     if (plane[0] != view->size[VIEW_Y] || plane[1] != view->size[VIEW_X] ||
         !counts_up(pixels.at[VIEW_Y], pixels.n, plane[0] * plane[1]))
-        *out = some_pixels(v, *out, plane, pixels.at[VIEW_Y]);
+        *out = volumes_pixels(v, *out, plane, pixels.at[VIEW_Y]);
     return true;
 }
 
 /* ---- tensors of their own shapes ---- */
-
-static bool in_order(const uint32_t *place, uint64_t n, uint64_t outer,
-                     uint64_t inner) {
-    for (uint64_t i = 0; i < n; i++)
-        if (place[i] != i % inner * outer + i / inner)
-            return false;
-    return true;
-}
 
 static TensorId whole_new(Volumes *v, const View *view, TensorId t) {
     View part = *view;
@@ -402,17 +393,15 @@ static TensorId whole_new(Volumes *v, const View *view, TensorId t) {
         return image;
     volumes_compact(v, &part);
     uint32_t *place = view_places(v->arena, &part);
-    uint32_t c = part.size[VIEW_C];
-    uint64_t all = (uint64_t)c * part.size[VIEW_Y] * part.size[VIEW_X];
-    if (n == all && in_order(place, n, 1, n))
-        return reshaped(v, part.base, &shape);
-    if (n == all && in_order(place, n, n / c, c))
-        return reshaped(v, turned(v, part.base, &(Shape){4, {0, 2, 3, 1}}),
-                        &shape);
+    uint64_t all =
+        (uint64_t)part.size[VIEW_C] * part.size[VIEW_Y] * part.size[VIEW_X];
+    if (volumes_in_order(v, &part, &image))
+        return image;
     if (moves >> graph_node(v->g, graph_tensor(v->g, t)->producer)->op & 1)
         return t; /* made as it was */
     Shape line = {2, {1, (uint32_t)all}};
-    Layer layer = layer_of(OP_GATHER, "order", reshaped(v, part.base, &line));
+    Layer layer =
+        layer_of(OP_GATHER, "order", volumes_reshaped(v, part.base, &line));
     double *index = ARENA_ARRAY(v->arena, double, n);
     double *one = ARENA_ARRAY(v->arena, double, n);
     for (uint64_t i = 0; i < n; i++) {
@@ -425,7 +414,7 @@ static TensorId whole_new(Volumes *v, const View *view, TensorId t) {
     Shape table = {2, {(uint32_t)n, 1}};
     layer.constant[CONST_INDEX] = volumes_const(v, table, index);
     layer.constant[CONST_VALUE] = volumes_const(v, table, one);
-    return reshaped(v, volumes_add(v, &layer), &shape);
+    return volumes_reshaped(v, volumes_add(v, &layer), &shape);
 }
 
 static bool puts_channels_last(const Node *node, TensorId base) {

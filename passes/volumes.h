@@ -66,6 +66,30 @@ bool volumes_compact(Volumes *v, View *view);
  * none.
  */
 bool volumes_image(Volumes *v, const View *view, TensorId *out);
+/* A tensor with another shape, or with its axes in another order. */
+TensorId volumes_reshaped(Volumes *v, TensorId in, const Shape *shape);
+TensorId volumes_turned(Volumes *v, TensorId in, const Shape *perm);
+/* Some channels of a volume; pixels, as a plane of rows and columns. Each may
+ * be there more than once. */
+TensorId volumes_channels(Volumes *v, TensorId base, uint32_t n,
+                          const uint32_t *channel);
+TensorId volumes_pixels(Volumes *v, TensorId base, const uint32_t plane[2],
+                        const uint32_t *pixel);
+/* volumes_match.c. Channels become pixels and pixels channels; false where no
+ * engine does that. */
+bool volumes_swap(Volumes *v, View *view);
+/* Axis 1 becomes channels where the tensor's elements lie in their order. */
+bool volumes_lay(Volumes *v, View *view);
+/* The tensor that the view sees, by at most one turn of three axes. */
+bool volumes_in_order(Volumes *v, const View *view, TensorId *out);
+/* A view of input k, where there is none of an image [1, heads, tokens, d]:
+ * tokens are its channels. */
+bool volumes_see_heads(Volumes *v, uint32_t k, View *out);
+/* The view sees its volume as `like` does, and repeats where that is larger. */
+bool volumes_match(Volumes *v, const View *like, View *view);
+/* Channels lie head by head, each those of axis `channel` in its order; heads
+ * may repeat. */
+bool volumes_heads(Volumes *v, View *view, uint32_t channel);
 /* The result of the node at hand. */
 void volumes_give(Volumes *v, const View *view);
 

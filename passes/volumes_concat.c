@@ -1,5 +1,5 @@
 /* volumes_concat.c - views side by side; see volumes.c: parts of one volume,
- * channels of several, tokens that the network brings along. */
+ * channels or pixels of several, tokens that the network brings along. */
 #include "passes/volumes.h"
 
 static bool joins_views(Volumes *v) {
@@ -13,37 +13,111 @@ static bool joins_views(Volumes *v) {
     return ok;
 }
 
-/* Channels of several volumes side by side; the axis is of channels alone, in
- * their order. */
-static bool joins_channels(Volumes *v) {
+/* Whether channels of the view stay within their volume without wrapping. */
+static bool stays_inside(const View *view) {
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < view->rank; i++) {
+        uint32_t most = 0;
+        for (uint32_t k = 0; k < view->axis[i].n; k++)
+            if (view->axis[i].at[VIEW_C][k] > most)
+                most = view->axis[i].at[VIEW_C][k];
+        last += most;
+    }
+    return last < view->size[VIEW_C];
+}
+
+static ViewAxis shifted(Volumes *v, const ViewAxis *axis, uint32_t by) {
+    ViewAxis made = axis_of(v->arena, axis->n, VIEW_C, 0, 0);
+    for (uint32_t i = 0; i < axis->n; i++)
+        made.at[VIEW_C][i] = axis->at[VIEW_C][i] + by;
+    return made;
+}
+
+/* The same view with this axis, of so many channels. */
+static View with_axis(Volumes *v, const View *view, uint32_t axis, uint32_t n,
+                      uint32_t channels) {
+    View made = *view;
+    made.size[VIEW_C] = channels;
+    made.axis[axis] = axis_of(v->arena, n, VIEW_C, 0, n > 1);
+    return made;
+}
+
+/* The axis is all channels in their order, and no other moves along them. */
+static bool is_channels(const View *view, uint32_t axis) {
+    const ViewAxis *a = &view->axis[axis];
+    bool same = a->n == view->size[VIEW_C];
+    for (uint32_t i = 0; same && i < a->n; i++)
+        same = a->at[VIEW_C][i] == i;
+    return same;
+}
+
+/* Volumes side by side, of whose views the axis moves along channels alone. */
+static bool join(Volumes *v, View *view, View *out) {
     uint32_t axis = v->node->attr.axis.axis, n = v->node->n_in, sum = 0;
     TensorId *in = ARENA_ARRAY(v->arena, TensorId, n);
-    View first = {0}, view;
+    View rest = {0};
+    ViewAxis all = {0};
     for (uint32_t k = 0; k < n; k++) {
-        if (!volumes_see(v, k, &view) || !volumes_compact(v, &view))
+        const ViewAxis *own = &view[k].axis[axis];
+        View like = with_axis(v, &view[0], axis, own->n, own->n);
+        if (view_moves(&view[k], axis) & MOVES_PIXELS ||
+            !stays_inside(&view[k]))
             return false;
-        const ViewAxis *a = &view.axis[axis];
-        bool fits = a->n == view.size[VIEW_C];
-        for (uint32_t i = 0; fits && i < a->n; i++)
-            fits = a->at[VIEW_C][i] == i;
-        in[k] = view.base;
-        sum += a->n;
-        view.axis[axis] = axis_of(v->arena, 1, VIEW_C, 0, 0);
-        view.size[VIEW_C] = 1;
-        if (!fits || (k && !view_same(&first, &view)))
+        View now = with_axis(v, &view[k], axis, 1, 1);
+        if (k && !view_same(&rest, &now) &&
+            !(is_channels(&view[0], axis) && volumes_match(v, &like, &view[k])))
             return false;
-        first = view;
+        rest = k ? rest : now;
+        ViewAxis moved = shifted(v, &view[k].axis[axis], sum);
+        View both = {.rank = 1, .axis = {all}};
+        View more = {.rank = 1, .axis = {moved}};
+        both.base = more.base = view[0].base;
+        if (k && !view_append(v->arena, &both, &more, 0))
+            return false;
+        all = k ? both.axis[0] : moved;
+        in[k] = view[k].base;
+        sum += view[k].size[VIEW_C];
     }
     NodeId id = graph_add(
         v->g, OP_CONCAT, arena_printf(v->g->arena, "%s__volume", v->node->name),
         v->node->loc, n, in);
     graph_node(v->g, id)->attr.axis.axis = 1;
-    TensorId out = graph_add_output(v->g, id, graph_node(v->g, id)->name);
+    TensorId made = graph_add_output(v->g, id, graph_node(v->g, id)->name);
     if (!graph_infer(v->g, id, v->context->diag))
         return false;
-    first = view_over(&first, out, sum);
-    first.axis[axis] = axis_of(v->arena, sum, VIEW_C, 0, 1);
-    volumes_give(v, &first);
+    *out = view_over(&rest, made, sum);
+    out->axis[axis] = all;
+    return true;
+}
+
+/* Channels of several volumes, or their pixels, which are channels meanwhile.
+ */
+static bool joins_volumes(Volumes *v) {
+    uint32_t axis = v->node->attr.axis.axis, n = v->node->n_in;
+    View *view = ARENA_ARRAY(v->arena, View, n), made;
+    bool heads = volumes_out(v)->rank == 4 && axis == 2;
+    bool pixels = false;
+    for (uint32_t k = 0; k < n; k++) {
+        TensorId image;
+        if (!(heads ? volumes_see_heads(v, k, &view[k])
+                    : volumes_see(v, k, &view[k])))
+            return false;
+        if (axis == 1 && volumes_image(v, &view[k], &image))
+            view[k] = view_of_image(v->arena, image,
+                                    &graph_tensor(v->g, image)->shape);
+        if (!volumes_compact(v, &view[k]))
+            return false;
+        if (axis == 1 && view_moves(&view[k], 1) == MOVES_PIXELS)
+            volumes_lay(v, &view[k]);
+        pixels |= view_moves(&view[k], axis) & MOVES_PIXELS;
+    }
+    for (uint32_t k = 0; k < n && (pixels || heads); k++)
+        if (!(view_moves(&view[k], axis) == MOVES_CHANNELS ||
+              volumes_swap(v, &view[k])))
+            return false;
+    if (!join(v, view, &made) || ((pixels || heads) && !volumes_swap(v, &made)))
+        return false;
+    volumes_give(v, &made);
     return true;
 }
 
@@ -94,8 +168,9 @@ static bool joins_tokens(Volumes *v) {
     pixels.attr.plane[1] = 1;
     pixels.constant[CONST_INDEX] = volumes_const(v, shape_of(tokens), index);
     Layer offset = layer_of(OP_OFFSET, "volume", volumes_add(v, &pixels));
-    offset.attr.reshape = (Shape){3, {c, tokens, 1}};
-    offset.constant[CONST_VALUE] = volumes_const(v, offset.attr.reshape, value);
+    offset.attr.offset.period = (Shape){3, {c, tokens, 1}};
+    offset.constant[CONST_VALUE] =
+        volumes_const(v, offset.attr.offset.period, value);
     View made = view_over(&view, volumes_add(v, &offset), c);
     made.size[VIEW_Y] = tokens;
     made.size[VIEW_X] = 1;
@@ -109,5 +184,5 @@ bool convert_concat(Volumes *v) {
     for (uint32_t k = 0; k < v->node->n_in; k++)
         plain &= volumes_plain(v, k);
     return !plain && v->node->act.kind == ACT_NONE &&
-           (joins_views(v) || joins_tokens(v) || joins_channels(v));
+           (joins_views(v) || joins_tokens(v) || joins_volumes(v));
 }

@@ -6,6 +6,8 @@
  */
 #include "passes/volumes.h"
 
+#include <string.h>
+
 /* Whether the axis goes once along a dimension, and does nothing else. */
 static bool goes_along(const View *view, uint32_t axis, uint32_t dim) {
     const ViewAxis *a = &view->axis[axis];
@@ -49,10 +51,84 @@ static bool give_turned(Volumes *v, const Layer *layer) {
     return true;
 }
 
+/* [1, c, heads, tokens] whose heads lie in channels, too: groups, all with the
+ * same weights. */
+static uint32_t heads_along(Volumes *v, const View *view) {
+    uint32_t c = view->axis[1].n, heads = NONE;
+    for (uint32_t i = 0; i < c; i++)
+        if (view->axis[1].at[VIEW_C][i] != i)
+            return NONE;
+    for (uint32_t i = 2; i < 4; i++)
+        if (view_moves(view, i) == MOVES_CHANNELS)
+            heads = heads == NONE ? i : 4;
+    if (heads > 3 || view_moves(view, 1) & MOVES_PIXELS ||
+        view_moves(view, 5 - heads) & MOVES_CHANNELS ||
+        (uint64_t)view->axis[heads].n * c != view->size[VIEW_C])
+        return NONE;
+    for (uint32_t i = 0; i < view->axis[heads].n; i++)
+        if (view->axis[heads].at[VIEW_C][i] % c)
+            return NONE;
+    return volumes_has(v, HW_OP_CONV_GROUPED) ? heads : NONE;
+}
+
+/* The same `n` times, one behind the other. */
+static ConstId repeated(Volumes *v, ConstId id, uint32_t n,
+                        const Shape *shape) {
+    const Const *c = graph_const(v->g, id);
+    size_t count = shape_count(&c->shape);
+    double *value = ARENA_ARRAY(v->arena, double, count *n);
+    const_read_f64(c, value);
+    for (uint32_t i = 1; i < n; i++)
+        memcpy(value + i * count, value, count * sizeof *value);
+    return volumes_const(v, *shape, value);
+}
+
+static bool is_point(const ConvAttr *conv) {
+    bool point = conv->groups == 1;
+    for (uint32_t i = 0; i < 2; i++)
+        point &= conv->kernel[i] == 1 && conv->stride[i] == 1 &&
+                 !conv->pad[i] && !conv->pad_end[i];
+    return point;
+}
+
+static bool conv_of_heads(Volumes *v) {
+    View view;
+    const Node *node = v->node;
+    ConstId weight = node->constant[CONST_WEIGHT],
+            bias = node->constant[CONST_BIAS];
+    if (volumes_plain(v, 0) || !is_point(&node->attr.conv) ||
+        node->act.kind == ACT_PRELU || weight.i == NONE ||
+        !volumes_see(v, 0, &view) || view.rank != 4 || view.axis[0].n != 1 ||
+        !volumes_compact(v, &view))
+        return false;
+    uint32_t heads = heads_along(v, &view);
+    if (heads == NONE)
+        return false;
+    uint32_t n = view.axis[heads].n, c = view.axis[1].n;
+    uint32_t out = node->attr.conv.out_c;
+    Layer layer = same_layer(v, &view);
+    layer.attr.conv.groups = n;
+    layer.attr.conv.out_c = n * out;
+    Shape shape = shape_nchw(n * out, c, 1, 1), line = shape_of(n * out);
+    layer.constant[CONST_WEIGHT] = repeated(v, weight, n, &shape);
+    if (bias.i != NONE)
+        layer.constant[CONST_BIAS] = repeated(v, bias, n, &line);
+    View made = view_over(&view, volumes_add(v, &layer), n * out);
+    made.axis[1] = axis_of(v->arena, out, VIEW_C, 0, 1);
+    made.axis[heads] = axis_of(v->arena, n, VIEW_C, 0, 0);
+    for (uint32_t i = 0; i < n; i++)
+        made.axis[heads].at[VIEW_C][i] =
+            view.axis[heads].at[VIEW_C][i] / c * out;
+    volumes_give(v, &made);
+    return true;
+}
+
 /* Of kernels of one row or one column: elsewhere weights would turn, too. */
 bool convert_conv(Volumes *v) {
     View view;
     const ConvAttr *conv = &v->node->attr.conv;
+    if (conv_of_heads(v))
+        return true;
     if ((conv->kernel[0] > 1 && conv->kernel[1] > 1) || !see_turned(v, &view))
         return false;
     Layer layer = same_layer(v, &view);

@@ -133,17 +133,27 @@ static void give_product(Volumes *v, const View *a, const View *b,
     volumes_give(v, &view);
 }
 
+static bool lies_in_heads(Volumes *v, View *view, uint32_t channels) {
+    View made = *view;
+    if (volumes_compact(v, &made) && in_heads(&made, channels)) {
+        *view = made;
+        return true;
+    }
+    return volumes_heads(v, view, channels) && volumes_compact(v, view);
+}
+
 bool convert_matmul(Volumes *v) {
     View a, b;
     Windows x, y;
     if (v->node->act.kind != ACT_NONE || !volumes_see(v, 0, &a) ||
         !volumes_see(v, 1, &b) || !volumes_has(v, HW_OP_MATMUL_CHANNELS) ||
-        !volumes_has(v, HW_OP_MATMUL_PIXELS) || a.rank < 2 ||
-        a.rank != b.rank || !volumes_compact(v, &a) || !volumes_compact(v, &b))
+        !volumes_has(v, HW_OP_MATMUL_PIXELS) || a.rank < 2 || a.rank != b.rank)
         return false;
     uint32_t last = a.rank - 1, inner = last - 1;
     bool sums = view_moves(&b, last) == MOVES_CHANNELS;
     uint32_t tokens = sums ? inner : last, channels = sums ? last : inner;
+    if (!lies_in_heads(v, &a, last) || !lies_in_heads(v, &b, channels))
+        return false;
     uint32_t wide_a = a.axis[last].n, wide_b = b.axis[channels].n;
     if (!in_heads(&a, last) || !in_heads(&b, channels) ||
         !same_heads(&a, wide_a, &b, wide_b) || !windows_of(v, &a, inner, &x) ||

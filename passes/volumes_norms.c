@@ -22,38 +22,80 @@ static bool is_square(const Node *node, TensorId of) {
            node->act.kind == ACT_NONE;
 }
 
-/* What is normalised, along which axes, and epsilon. */
+/* The numbers are one, by which a SCALE multiplies, or which it adds. */
+static bool one_number(Volumes *v, ConstId id, double absent, double *out) {
+    *out = absent;
+    if (id.i == NONE)
+        return true;
+    const Const *c = graph_const(v->g, id);
+    uint32_t n = (uint32_t)shape_count(&c->shape);
+    double *value = ARENA_ARRAY(v->arena, double, n + 1);
+    const_read_f64(c, value);
+    *out = value[0];
+    return n && volumes_alike(value, n);
+}
+
+/* sqrt(mean of squares of x + eps). */
+static bool is_root_mean(Volumes *v, TensorId root, TensorId x, uint32_t *axes,
+                         double *eps) {
+    double factor;
+    const Node *sqrt_of = maker(v, root);
+    if (sqrt_of->op != OP_ACT || sqrt_of->act.kind != ACT_SQRT)
+        return false;
+    const Node *plus = maker(v, sqrt_of->in[0]);
+    if (plus->op != OP_SCALE || plus->act.kind != ACT_NONE ||
+        !one_number(v, plus->constant[CONST_SCALE], 1, &factor) ||
+        !one_number(v, plus->constant[CONST_BIAS], 0, eps))
+        return false;
+    const Node *mean = maker(v, plus->in[0]);
+    return mean->op == OP_REDUCE && fabs(factor - 1) <= 0 && *eps >= 0 &&
+           is_square(maker(v, mean->in[0]), x) &&
+           is_mean(mean, mean->in[0], axes);
+}
+
+/* 1 / root, by which x is multiplied; NO_TENSOR: it is none. */
+static TensorId inverse_of(Volumes *v, TensorId tensor) {
+    const Node *node = maker(v, tensor);
+    if (node->op == OP_ACT && node->act.kind == ACT_RECIPROCAL)
+        return node->in[0];
+    if (node->op != OP_ELTWISE || node->attr.elt.kind != ELT_DIV ||
+        node->n_in != 2 || node->act.kind != ACT_NONE)
+        return NO_TENSOR;
+    const Const *one = volumes_value(v, node->in[0]);
+    double value = 0;
+    if (one && shape_count(&one->shape) == 1)
+        const_read_f64(one, &value);
+    return fabs(value - 1) <= 0 ? node->in[1] : NO_TENSOR;
+}
+
+/* (x - mean) / root: what is normalised, along which axes, and epsilon. */
 static bool norm_in_parts(Volumes *v, TensorId *x, uint32_t *axes,
                           double *eps) {
     const Node *sub = maker(v, v->node->in[0]);
-    const Node *root = maker(v, v->node->in[1]);
     uint32_t second;
-    if (sub->op != OP_ELTWISE || sub->attr.elt.kind != ELT_SUB ||
-        root->op != OP_ACT || root->act.kind != ACT_SQRT)
+    if (v->node->attr.elt.kind != ELT_DIV || sub->op != OP_ELTWISE ||
+        sub->attr.elt.kind != ELT_SUB || sub->n_in != 2)
         return false;
-    const Node *plus = maker(v, root->in[0]);
-    if (plus->op != OP_SCALE || plus->constant[CONST_BIAS].i == NONE)
-        return false;
-    const Const *bias = graph_const(v->g, plus->constant[CONST_BIAS]);
-    uint32_t n = (uint32_t)shape_count(&bias->shape);
-    double *b = ARENA_ARRAY(v->arena, double, n);
-    double *a = ARENA_ARRAY(v->arena, double, n);
-    const_read_f64(bias, b);
-    for (uint32_t i = 0; i < n; i++)
-        a[i] = 1;
-    if (plus->constant[CONST_SCALE].i != NONE)
-        const_read_f64(graph_const(v->g, plus->constant[CONST_SCALE]), a);
-    const Node *mean = maker(v, plus->in[0]);
-    if (mean->op != OP_REDUCE)
-        return false;
-    const Node *square = maker(v, mean->in[0]);
     *x = sub->in[0];
-    *eps = b[0];
-    return volumes_alike(b, n) && volumes_alike(a, n) && fabs(a[0] - 1) <= 0 &&
-           is_mean(mean, square->out[0], &second) &&
-           is_square(square, sub->out[0]) &&
-           is_mean(maker(v, sub->in[1]), *x, axes) && *axes == second &&
-           *eps >= 0;
+    return is_mean(maker(v, sub->in[1]), *x, axes) &&
+           is_root_mean(v, v->node->in[1], sub->out[0], &second, eps) &&
+           *axes == second;
+}
+
+/* x / root, x * (1 / root). */
+static bool rms_in_parts(Volumes *v, TensorId *x, uint32_t *axes, double *eps) {
+    const Node *node = v->node;
+    if (node->attr.elt.kind == ELT_DIV) {
+        *x = node->in[0];
+        return is_root_mean(v, node->in[1], *x, axes, eps);
+    }
+    for (uint32_t k = 0; k < 2 && node->attr.elt.kind == ELT_MUL; k++) {
+        TensorId root = inverse_of(v, node->in[k]);
+        *x = node->in[1 - k];
+        if (root.i != NONE && is_root_mean(v, root, *x, axes, eps))
+            return true;
+    }
+    return false;
 }
 
 /* ---- norms, softmax ---- */
@@ -100,10 +142,38 @@ static bool give_norm(Volumes *v, View view, uint32_t axis, double eps,
     return true;
 }
 
+/* Groups of channels, each with all its pixels, in the volume's order: group
+ * and instance norms. */
+static bool give_group_norm(Volumes *v) {
+    View view;
+    uint32_t axis = v->node->attr.norm.axis;
+    if (axis != 2 || v->node->attr.norm.rms || volumes_has_act(v) ||
+        !volumes_has(v, HW_OP_GROUP_NORM) || !volumes_see(v, 0, &view))
+        return false;
+    Shape shape = view_shape(&view);
+    uint64_t n = shape_count(&shape);
+    const uint32_t *at = view_places(v->arena, &view);
+    if (n != (uint64_t)view.size[0] * view.size[1] * view.size[2] ||
+        shape.dim[0] != 1 || view.size[VIEW_C] % shape.dim[1])
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (at[i] != i)
+            return false;
+    Layer layer = layer_of(OP_NORM, "volume", view.base);
+    layer.attr.norm.axis = 1;
+    layer.attr.norm.groups = shape.dim[1];
+    layer.attr.norm.eps = v->node->attr.norm.eps;
+    view = view_over(&view, volumes_add(v, &layer), view.size[VIEW_C]);
+    volumes_give(v, &view);
+    return true;
+}
+
 bool convert_norm(Volumes *v) {
     View view;
     uint32_t axis = v->node->attr.norm.axis, rank = volumes_in(v, 0)->rank;
     bool last = !v->node->attr.norm.axes && !v->node->attr.norm.groups;
+    if (last && give_group_norm(v))
+        return true;
     if (!last || (volumes_plain(v, 0) && axis + 1 != rank) ||
         !volumes_see_last(v, 0, &view))
         return false;
@@ -115,7 +185,13 @@ bool convert_norm_in_parts(Volumes *v) {
     TensorId x;
     uint32_t axes, rank = volumes_out(v)->rank;
     double eps;
-    if (!norm_in_parts(v, &x, &axes, &eps) || axes != 1u << (rank - 1))
+    bool rms = false;
+    if (!norm_in_parts(v, &x, &axes, &eps)) {
+        rms = true;
+        if (!rms_in_parts(v, &x, &axes, &eps))
+            return false;
+    }
+    if (axes != 1u << (rank - 1) || volumes_has_act(v))
         return false;
     Node node = *v->node;
     const Node *own = v->node;
@@ -124,7 +200,7 @@ bool convert_norm_in_parts(Volumes *v) {
     node.n_in = 1;
     v->node = &node;
     bool ok =
-        volumes_see_last(v, 0, &view) && give_norm(v, view, rank - 1, eps, 0);
+        volumes_see_last(v, 0, &view) && give_norm(v, view, rank - 1, eps, rms);
     v->node = own;
     return ok;
 }
@@ -151,16 +227,37 @@ bool convert_softmax(Volumes *v) {
 
 /* ---- sums over axes ---- */
 
-static bool pools(Volumes *v, View *view, Layer *layer, uint32_t moves) {
+/* Along rows (1), columns (2) or both. */
+static uint32_t pixels_along(const View *view, uint32_t axes) {
+    uint32_t along = 0;
+    for (uint32_t i = 0; i < view->rank; i++)
+        for (uint32_t d = VIEW_Y; d <= VIEW_X && axes >> i & 1; d++)
+            for (uint32_t k = 1; k < view->axis[i].n; k++)
+                along |=
+                    (uint32_t)(view->axis[i].at[d][k] != view->axis[i].at[d][0])
+                    << (d - VIEW_Y);
+    return along;
+}
+
+static bool pools(const Volumes *v, View *view, Layer *layer, uint32_t axes) {
     ReduceKind kind = v->node->attr.reduce.kind;
-    if (moves != MOVES_PIXELS || kind == REDUCE_SUM)
+    uint32_t along = pixels_along(view, axes);
+    if (!along || kind == REDUCE_SUM ||
+        along & pixels_along(view, ~axes & ((1u << view->rank) - 1)))
         return false;
     *layer = layer_of(OP_POOL, "volume", view->base);
-    layer->attr.pool.kind = kind == REDUCE_MEAN ? POOL_AVG : POOL_MAX;
-    layer->attr.pool.global = true;
-    layer->attr.pool.kernel[0] = layer->attr.pool.kernel[1] = 1;
-    layer->attr.pool.stride[0] = layer->attr.pool.stride[1] = 1;
-    view->size[VIEW_Y] = view->size[VIEW_X] = 1;
+    PoolAttr *pool = &layer->attr.pool;
+    pool->kind = kind == REDUCE_MEAN ? POOL_AVG : POOL_MAX;
+    for (uint32_t i = 0; i < 2; i++) {
+        bool all = along >> i & 1;
+        pool->kernel[i] = all ? view->size[VIEW_Y + i] : 1;
+        pool->stride[i] = 1;
+        view->size[VIEW_Y + i] = all ? 1 : view->size[VIEW_Y + i];
+    }
+    if (view->size[VIEW_Y] * view->size[VIEW_X] == 1) {
+        pool->global = true;
+        pool->kernel[0] = pool->kernel[1] = 1;
+    }
     return true;
 }
 
@@ -172,19 +269,27 @@ static bool sums(View *view, Layer *layer, const Volumes *v, uint32_t moves) {
     return moves == MOVES_CHANNELS && volumes_has(v, HW_OP_REDUCE_MEAN);
 }
 
+/* Of an image by itself the passes that follow know means over both. */
+static bool is_known_pool(const Volumes *v) {
+    uint32_t axes = v->node->attr.reduce.axes;
+    return volumes_plain(v, 0) && axes != 1u << 2 && axes != 1u << 3;
+}
+
 bool convert_reduce(Volumes *v) {
     View view;
     Layer layer;
     uint32_t axes = v->node->attr.reduce.axes, moves = 0, kept = 0;
     ReduceKind kind = v->node->attr.reduce.kind;
-    if (volumes_plain(v, 0) || volumes_has_act(v) ||
+    if (is_known_pool(v) || volumes_has_act(v) ||
         (kind != REDUCE_MEAN && kind != REDUCE_SUM && kind != REDUCE_MAX) ||
-        !volumes_see(v, 0, &view) || !volumes_compact(v, &view))
+        !volumes_see(v, 0, &view) ||
+        !(volumes_compact(v, &view) || volumes_lay(v, &view)))
         return false;
     for (uint32_t i = 0; i < view.rank; i++)
         *(axes >> i & 1 ? &moves : &kept) |= view_moves(&view, i);
-    if ((moves & kept) ||
-        !(pools(v, &view, &layer, moves) || sums(&view, &layer, v, moves)))
+    bool channels = moves == MOVES_CHANNELS && !(kept & MOVES_CHANNELS);
+    if (!(channels && sums(&view, &layer, v, moves)) &&
+        !(moves == MOVES_PIXELS && pools(v, &view, &layer, axes)))
         return false;
     for (uint32_t i = 0; i < view.rank; i++)
         if (axes >> i & 1)

@@ -7,10 +7,20 @@
 
 /* ---- what moves nothing ---- */
 
+/* Where its channels or pixels lie in no such order, an image that does. */
+static bool reshape_image(Volumes *v, View *view) {
+    TensorId image;
+    if (!volumes_image(v, view, &image))
+        return false;
+    *view = view_of_image(v->arena, image, &graph_tensor(v->g, image)->shape);
+    return view_reshape(v->arena, view, volumes_out(v));
+}
+
 bool convert_reshape(Volumes *v) {
     View view;
     if (volumes_has_act(v) || !volumes_see(v, 0, &view) ||
-        !view_reshape(v->arena, &view, volumes_out(v)))
+        !(view_reshape(v->arena, &view, volumes_out(v)) ||
+          reshape_image(v, &view)))
         return false;
     volumes_give(v, &view);
     return true;
@@ -88,19 +98,6 @@ static void see_own_channels(Volumes *v, View *view) {
         volumes_compact(v, view);
 }
 
-bool convert_act(Volumes *v) {
-    View view;
-    if (v->node->act.kind == ACT_PRELU || volumes_plain(v, 0) ||
-        !volumes_see(v, 0, &view))
-        return false;
-    see_own_channels(v, &view);
-    Layer layer = layer_of(OP_ACT, "volume", view.base);
-    layer.act = v->node->act;
-    view = view_over(&view, volumes_add(v, &layer), view.size[VIEW_C]);
-    volumes_give(v, &view);
-    return true;
-}
-
 /* a * x + b of every element of the volume, or of what the view sees. */
 typedef struct Line {
     double *a, *b; /* by channel */
@@ -114,19 +111,33 @@ static Line line_new(Volumes *v, uint32_t c) {
     return line;
 }
 
-static void give_scaled(Volumes *v, const View *view, const Line *line) {
-    uint32_t c = view->size[VIEW_C];
+static TensorId scaled(Volumes *v, TensorId base, uint32_t c, const Line *line,
+                       Act act) {
     bool biased = false;
     for (uint32_t i = 0; i < c; i++)
         biased |= fabs(line->b[i]) > 0;
-    Layer layer = layer_of(OP_SCALE, "volume", view->base);
-    layer.act = v->node->act;
+    Layer layer = layer_of(OP_SCALE, "volume", base);
+    layer.act = act;
     layer.no_bias = !biased;
     layer.constant[CONST_SCALE] = volumes_const(v, shape_of(c), line->a);
     if (biased)
         layer.constant[CONST_BIAS] = volumes_const(v, shape_of(c), line->b);
-    View made = view_over(view, volumes_add(v, &layer), c);
+    return volumes_add(v, &layer);
+}
+
+static void give_scaled(Volumes *v, const View *view, const Line *line) {
+    uint32_t c = view->size[VIEW_C];
+    View made =
+        view_over(view, scaled(v, view->base, c, line, v->node->act), c);
     volumes_give(v, &made);
+}
+
+/* The view of the negative of its volume. */
+static void negate(Volumes *v, View *view) {
+    Line line = line_new(v, view->size[VIEW_C]);
+    for (uint32_t i = 0; i < view->size[VIEW_C]; i++)
+        line.a[i] = -1;
+    view->base = scaled(v, view->base, view->size[VIEW_C], &line, (Act){0});
 }
 
 static double *numbers(Volumes *v, ConstRole role, uint32_t n, double absent) {
@@ -160,6 +171,24 @@ static bool by_channel(Volumes *v, const View *view, const double *a,
         line->a[c] = a[i];
         line->b[c] = b[i];
     }
+    return true;
+}
+
+bool convert_act(Volumes *v) {
+    View view;
+    if (v->node->act.kind == ACT_PRELU || volumes_plain(v, 0) ||
+        !volumes_see(v, 0, &view))
+        return false;
+    see_own_channels(v, &view);
+    if (v->node->act.kind == ACT_NEG) {
+        negate(v, &view);
+        volumes_give(v, &view);
+        return true;
+    }
+    Layer layer = layer_of(OP_ACT, "volume", view.base);
+    layer.act = v->node->act;
+    view = view_over(&view, volumes_add(v, &layer), view.size[VIEW_C]);
+    volumes_give(v, &view);
     return true;
 }
 
@@ -262,11 +291,14 @@ static Shape periods(const View *view, const double *value) {
     return period;
 }
 
-static bool add_constants(Volumes *v, const View *view, const double *value) {
+/* Plus constants, or times. */
+static bool by_constants(Volumes *v, const View *view, bool adds,
+                         const double *value) {
     Shape period = periods(view, value);
     double *part = ARENA_ARRAY(v->arena, double, shape_count(&period));
     size_t i = 0;
-    if (!volumes_has(v, HW_OP_ADD_CONSTANTS) || volumes_has_act(v))
+    if (!volumes_has(v, adds ? HW_OP_ADD_CONSTANTS : HW_OP_MUL_CONSTANTS) ||
+        volumes_has_act(v))
         return false;
     for (uint32_t c = 0; c < period.dim[0]; c++)
         for (uint32_t y = 0; y < period.dim[1]; y++)
@@ -275,68 +307,123 @@ static bool add_constants(Volumes *v, const View *view, const double *value) {
                                       view->size[VIEW_X] +
                                   x];
     Layer layer = layer_of(OP_OFFSET, "volume", view->base);
-    layer.attr.reshape = period;
+    layer.attr.offset.period = period;
+    layer.attr.offset.times = !adds;
     layer.constant[CONST_VALUE] = volumes_const(v, period, part);
     View made = view_over(view, volumes_add(v, &layer), view->size[VIEW_C]);
     volumes_give(v, &made);
     return true;
 }
 
-static bool with_constant(Volumes *v, const View *view, uint32_t other) {
+static bool with_constant(Volumes *v, View view, uint32_t other) {
     EltKind kind = v->node->attr.elt.kind;
     bool adds = kind == ELT_ADD || kind == ELT_SUB;
-    bool inverse = kind == ELT_SUB || kind == ELT_DIV;
-    double *value = spread(v, view, v->node->in[other], adds ? 0 : 1);
-    Shape shape = view_shape(view);
-    if (!value || (inverse && other == 0) ||
+    bool inverse = kind == ELT_DIV || (kind == ELT_SUB && other == 1);
+    see_own_channels(v, &view);
+    double *value = spread(v, &view, v->node->in[other], adds ? 0 : 1);
+    Shape shape = view_shape(&view);
+    if (!value || (kind == ELT_DIV && other == 0) ||
         !shape_equal(&shape, volumes_out(v)) ||
         !(adds || kind == ELT_MUL || kind == ELT_DIV))
         return false;
-    size_t all = (size_t)view->size[0] * view->size[1] * view->size[2];
+    size_t all = (size_t)view.size[0] * view.size[1] * view.size[2];
     for (size_t i = 0; inverse && i < all; i++)
         value[i] = adds ? -value[i] : 1 / value[i];
-    if (!alike_in_planes(view, value))
-        return adds && add_constants(v, view, value);
-    Line line = line_new(v, view->size[VIEW_C]);
-    size_t plane = all / view->size[VIEW_C];
-    for (uint32_t c = 0; c < view->size[VIEW_C]; c++)
+    if (kind == ELT_SUB && other == 0)
+        negate(v, &view);
+    if (!alike_in_planes(&view, value))
+        return by_constants(v, &view, adds, value);
+    Line line = line_new(v, view.size[VIEW_C]);
+    size_t plane = all / view.size[VIEW_C];
+    for (uint32_t c = 0; c < view.size[VIEW_C]; c++)
         (adds ? line.b : line.a)[c] = value[c * plane];
-    give_scaled(v, view, &line);
+    give_scaled(v, &view, &line);
     return true;
 }
 
-/* ---- two operands ---- */
+/* ---- several operands ---- */
 
-static bool by_constant(Volumes *v, View view, uint32_t k) {
-    see_own_channels(v, &view);
-    return with_constant(v, &view, k);
+static bool is_image(const Shape *shape) {
+    return shape->rank == 4 && shape->dim[0] == 1;
 }
 
-/* Of views that see their volumes alike; the first that is one leads. */
-static bool join_views(Volumes *v) {
-    View first, view;
+/* Operand k; what is no view yet, in the order of the leading one. */
+static bool see_beside(Volumes *v, uint32_t k, const View *lead, View *out) {
+    bool volume =
+        volumes_plain(v, k) && is_image(volumes_in(v, k)) && lead->rank == 4 &&
+        !(view_moves(lead, 1) & MOVES_PIXELS) &&
+        !((view_moves(lead, 2) | view_moves(lead, 3)) & MOVES_CHANNELS);
+    return volume ? volumes_see(v, k, out) : volumes_see_last(v, k, out);
+}
+
+/* The operand whose view others follow: a view before an image, and of the
+ * result's shape. */
+static bool see_lead(Volumes *v, View *out) {
+    for (uint32_t plain = 0; plain < 2; plain++)
+        for (uint32_t k = 0; k < v->node->n_in; k++)
+            if (volumes_plain(v, k) == plain &&
+                shape_equal(volumes_in(v, k), volumes_out(v)) &&
+                volumes_see(v, k, out))
+                return true;
+    return false;
+}
+
+/* What engines do with an operand that is one number by channel, or with images
+ * of one shape, needs no view. */
+static bool is_plain_work(const Volumes *v) {
     const Node *node = v->node;
-    uint32_t lead = 0;
-    Layer layer = layer_of(OP_ELTWISE, "volume", node->in[0]);
-    while (lead < node->n_in && volumes_plain(v, lead))
-        lead++;
-    if (lead == node->n_in || node->n_in > VOLUMES_MOST_IN ||
-        !volumes_see_last(v, lead, &first))
-        return false;
+    bool plain = true, same = true;
     for (uint32_t k = 0; k < node->n_in; k++) {
-        if (!volumes_see_last(v, k, &view))
-            return false;
-        if (!view_same(&first, &view) &&
-            !(volumes_compact(v, &view) && view_same(&first, &view)))
-            return false;
-        layer.in[k] = view.base;
+        const Shape *in = volumes_in(v, k), *out = volumes_out(v);
+        plain &= volumes_plain(v, k);
+        same &= shape_equal(in, out);
+        if (is_image(in) && is_image(out) && in->dim[1] == out->dim[1] &&
+            shape_count(in) == in->dim[1] && shape_count(out) > in->dim[1] &&
+            node->n_in == 2)
+            return true;
     }
+    return plain && ((same && node->attr.elt.kind != ELT_SUB) ||
+                     !is_image(volumes_out(v)) || node->n_in != 2);
+}
+
+static bool all_alike(Volumes *v, const View *lead, View *view) {
+    for (uint32_t k = 0; k < v->node->n_in; k++)
+        if (!see_beside(v, k, lead, &view[k]) || !view_same(lead, &view[k]))
+            return false;
+    return true;
+}
+
+static bool all_matched(Volumes *v, View *lead, View *view) {
+    if (!volumes_compact(v, lead))
+        return false;
+    for (uint32_t k = 0; k < v->node->n_in; k++)
+        if (!see_beside(v, k, lead, &view[k]) ||
+            (!view_same(lead, &view[k]) && !volumes_compact(v, &view[k]) &&
+             shape_equal(volumes_in(v, k), volumes_out(v))) ||
+            !volumes_match(v, lead, &view[k]))
+            return false;
+    return true;
+}
+
+static bool join_views(Volumes *v) {
+    View lead, view[VOLUMES_MOST_IN];
+    const Node *node = v->node;
+    if (node->n_in > VOLUMES_MOST_IN || is_plain_work(v) ||
+        !see_lead(v, &lead) ||
+        !(all_alike(v, &lead, view) || all_matched(v, &lead, view)))
+        return false;
+    Layer layer = layer_of(OP_ELTWISE, "volume", lead.base);
+    layer.attr.elt = node->attr.elt;
+    if (node->n_in == 2 && node->attr.elt.kind == ELT_SUB) {
+        negate(v, &view[1]);
+        layer.attr.elt.kind = ELT_ADD;
+    }
+    for (uint32_t k = 0; k < node->n_in; k++)
+        layer.in[k] = view[k].base;
     layer.n_in = node->n_in;
-    layer.attr.elt.kind = node->attr.elt.kind;
-    layer.attr.elt.coeff = node->attr.elt.coeff;
     layer.act = node->act;
-    view = view_over(&first, volumes_add(v, &layer), first.size[VIEW_C]);
-    volumes_give(v, &view);
+    lead = view_over(&lead, volumes_add(v, &layer), lead.size[VIEW_C]);
+    volumes_give(v, &lead);
     return true;
 }
 
@@ -345,14 +432,13 @@ bool convert_eltwise(Volumes *v) {
     const Node *node = v->node;
     if (node->act.kind == ACT_PRELU)
         return false;
-    if (node->n_in == 2 && node->attr.elt.kind == ELT_DIV &&
-        convert_norm_in_parts(v))
+    if (node->n_in == 2 && convert_norm_in_parts(v))
         return true;
     for (uint32_t k = 0; k < node->n_in; k++)
         if (volumes_value(v, node->in[k]))
             return node->n_in == 2 && !node->attr.elt.coeff &&
                    !volumes_plain(v, 1 - k) && volumes_see(v, 1 - k, &view) &&
-                   by_constant(v, view, k);
+                   with_constant(v, view, k);
     return join_views(v);
 }
 
@@ -377,20 +463,40 @@ static ConstId turned_weights(Volumes *v, const uint32_t *channel, uint32_t k,
     return volumes_const(v, *shape, made);
 }
 
+/* Of a network over tokens that sees one at a time: what reads the product has
+ * an axis of tokens. */
+static bool is_token(const Volumes *v) {
+    TensorId out = v->node->out[0];
+    bool token = false;
+    if (volumes_in(v, 0)->dim[0] != 1)
+        return false;
+    for (NodeId id = {0}; id.i < v->g->node.n; id.i++) {
+        const Node *node = graph_node(v->g, id);
+        bool reads = !node->dead && node->n_in == 1 && node->n_out == 1 &&
+                     node->in[0].i == out.i;
+        token |= reads && node->op == OP_RESHAPE &&
+                 graph_tensor(v->g, node->out[0])->shape.rank > 2;
+    }
+    return token;
+}
+
 bool convert_fc(Volumes *v) {
     View view;
     const Node *node = v->node;
     const Shape *in = volumes_in(v, 0);
-    bool lines = volumes_plain(v, 0) && (in->rank != 2 || in->dim[0] < 2);
+    bool token = is_token(v);
+    bool lines =
+        volumes_plain(v, 0) && (in->rank != 2 || (in->dim[0] < 2 && !token));
     if (lines || node->constant[CONST_WEIGHT].i == NONE ||
         node->act.kind == ACT_PRELU || in->rank != 2 ||
         !volumes_see_last(v, 0, &view) || !volumes_compact(v, &view) ||
+        (view_moves(&view, 0) == MOVES_CHANNELS && !volumes_swap(v, &view)) ||
         view_moves(&view, 0) & MOVES_CHANNELS ||
         view_moves(&view, 1) & MOVES_PIXELS ||
         view.axis[1].n != view.size[VIEW_C])
         return false;
     uint32_t k = view.size[VIEW_C], out = node->attr.fc.out;
-    bool one = view.axis[0].n == 1, same = true;
+    bool one = view.axis[0].n == 1 && !token, same = true;
     for (uint32_t i = 0; i < k; i++)
         same &= view.axis[1].at[VIEW_C][i] == i;
     if (one && same) /* it flattens by itself (rules_clean.c) */

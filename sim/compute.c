@@ -293,7 +293,8 @@ static void run_mix(const Job *job, const Operands *o) {
 }
 
 static void run_offset(const Job *job, const Operands *o) {
-    offset_run(&job->work->out, job->period, job->offset, o->in->at,
+    bool times = job->work->op == HW_OP_MUL_CONSTANTS;
+    offset_run(&job->work->out, job->period, times, job->offset, o->in->at,
                o->out->at);
 }
 
@@ -502,6 +503,8 @@ static const OpRow row_matmul_channels = {needs_all, NULL, run_mix, NULL};
 static const OpRow row_matmul_pixels = {needs_all, NULL, run_mix, NULL};
 static const OpRow row_attention = {needs_all, NULL, run_mix, NULL};
 static const OpRow row_add_constants = {needs_all, prepare_offset, run_offset,
+                                        NULL};
+static const OpRow row_mul_constants = {needs_all, prepare_offset, run_offset,
                                         NULL};
 static const OpRow row_gather_pixels = {
     needs_all, prepare_pixels, run_gather_pixels, run_gather_pixels_codes};

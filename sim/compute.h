@@ -104,7 +104,7 @@ typedef struct Mix {
 void mix_run(Arena *arena, const Mix *mix, const float *in, const float *in2,
              float *out);
 /* period: of the values, along channels, rows, columns. */
-void offset_run(const Extent *size, const uint32_t period[3],
+void offset_run(const Extent *size, const uint32_t period[3], bool times,
                 const float *value, const float *in, float *out);
 void pixels_run(const Extent *in_size, const Extent *out_size,
                 const float *index, const float *in, float *out);

@@ -52,7 +52,8 @@ static bool run_offset(const HostCall *call) {
     const float *value = host_blob(call, "values", values);
     if (!value || n != shape_count(&call->layer->in[0].shape))
         return misfit(call);
-    offset_run(&size, period, value, call->in[0], call->out[0]);
+    bool times = host_count(call->layer, "times", 0, 0);
+    offset_run(&size, period, times, value, call->in[0], call->out[0]);
     return true;
 }
 

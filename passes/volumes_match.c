@@ -1,0 +1,315 @@
+/* volumes_match.c - volumes that lie otherwise than a layer needs them; see
+ * volumes.c.
+ *
+ * In: views. Out: the same tensors as views of volumes in which channels and
+ * pixels have changed places, or lie in another order, or repeat.
+ */
+#include "passes/volumes.h"
+
+#include <string.h>
+
+/* ---- channels as pixels ---- */
+
+/* Whether element by element channels have become pixels and pixels channels.
+ */
+static bool is_swapped(Volumes *v, const View *from, const View *to) {
+    Shape shape = view_shape(from);
+    const uint32_t *a = view_places(v->arena, from);
+    const uint32_t *b = view_places(v->arena, to);
+    uint32_t plane = from->size[VIEW_Y] * from->size[VIEW_X];
+    for (uint64_t i = 0; i < shape_count(&shape); i++)
+        if (b[i] != a[i] % plane * from->size[VIEW_C] + a[i] / plane)
+            return false;
+    return true;
+}
+
+bool volumes_swap(Volumes *v, View *view) {
+    static const Shape turns[] = {
+        {4, {0, 2, 3, 1}}, {4, {0, 2, 1, 3}}, {4, {0, 3, 1, 2}}};
+    uint32_t c = view->size[VIEW_C], h = view->size[VIEW_Y],
+             w = view->size[VIEW_X];
+    View made = *view;
+    made.size[VIEW_C] = h * w;
+    made.size[VIEW_Y] = c;
+    made.size[VIEW_X] = 1;
+    for (uint32_t i = 0; i < view->rank; i++) {
+        const ViewAxis *own = &view->axis[i];
+        made.axis[i] = axis_of(v->arena, own->n, VIEW_C, 0, 0);
+        for (uint32_t k = 0; k < own->n; k++) {
+            made.axis[i].at[VIEW_C][k] =
+                own->at[VIEW_Y][k] * w + own->at[VIEW_X][k];
+            made.axis[i].at[VIEW_Y][k] = own->at[VIEW_C][k];
+        }
+    }
+    if (!volumes_has(v, HW_OP_TRANSPOSE) || !volumes_has(v, HW_OP_RESHAPE) ||
+        !is_swapped(v, view, &made))
+        return false;
+    Shape lines = {4, {1, h * w, c, 1}};
+    made.base = volumes_turned(v, view->base,
+                               &turns[w == 1   ? 1
+                                      : h == 1 ? 2
+                                               : 0]);
+    made.base = volumes_reshaped(v, made.base, &lines);
+    *view = made;
+    return true;
+}
+
+bool volumes_lay(Volumes *v, View *view) {
+    Shape shape = view_shape(view);
+    uint64_t n = shape_count(&shape);
+    const uint32_t *at = view_places(v->arena, view);
+    if (shape.rank < 3 || shape.rank > 4 || shape.dim[0] != 1 ||
+        n != (uint64_t)view->size[0] * view->size[1] * view->size[2] ||
+        !volumes_has(v, HW_OP_RESHAPE))
+        return false;
+    for (uint32_t i = 0; i < n; i++)
+        if (at[i] != i)
+            return false;
+    Shape image = {4, {1, shape.dim[1], shape.dim[2], 1}};
+    if (shape.rank == 4)
+        image.dim[3] = shape.dim[3];
+    View made = view_of_image(v->arena, volumes_reshaped(v, view->base, &image),
+                              &image);
+    made.rank = shape.rank;
+    *view = made;
+    return true;
+}
+
+bool volumes_see_heads(Volumes *v, uint32_t k, View *out) {
+    static const Shape tokens = {4, {0, 2, 1, 3}};
+    TensorId in = v->node->in[k];
+    const Shape own = graph_tensor(v->g, in)->shape;
+    if (volumes_see(v, k, out) && !volumes_plain(v, k))
+        return true;
+    if (own.rank != 4 || own.dim[0] != 1 || volumes_value(v, in) ||
+        !volumes_has(v, HW_OP_TRANSPOSE) || !volumes_has(v, HW_OP_RESHAPE))
+        return false;
+    uint32_t heads = own.dim[1], n = own.dim[2], d = own.dim[3];
+    Shape image = {4, {1, n, heads * d, 1}};
+    TensorId made = volumes_reshaped(v, volumes_turned(v, in, &tokens), &image);
+    View view = view_of_image(v->arena, made, &image);
+    view.axis[1] = axis_of(v->arena, heads, VIEW_Y, 0, d);
+    view.axis[2] = axis_of(v->arena, n, VIEW_C, 0, 1);
+    view.axis[3] = axis_of(v->arena, d, VIEW_Y, 0, 1);
+    *out = view;
+    return true;
+}
+
+/* ---- tensors of three axes in another order ---- */
+
+/* Axes by how far they move in the order of the volume; those that lie behind
+ * each other in both orders are one. */
+typedef struct Strides {
+    uint32_t n, size[SHAPE_MAX_RANK], step[SHAPE_MAX_RANK];
+} Strides;
+
+static bool strides_of(const View *view, const uint32_t *place, Strides *out) {
+    Shape shape = view_shape(view);
+    uint32_t count = (uint32_t)shape_count(&shape), own[SHAPE_MAX_RANK];
+    uint32_t behind = count;
+    out->n = 0;
+    for (uint32_t i = 0; i < shape.rank; i++) {
+        uint32_t n = shape.dim[i];
+        behind /= n;
+        own[i] = n > 1 ? place[behind] - place[0] : 0;
+        uint32_t last = out->n - 1;
+        if (n > 1 && out->n && out->step[last] == n * own[i]) {
+            out->size[last] *= n;
+            out->step[last] = own[i];
+        } else if (n > 1) {
+            out->size[out->n] = n;
+            out->step[out->n++] = own[i];
+        }
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t at = 0, left = i;
+        for (uint32_t k = shape.rank; k-- > 0; left /= shape.dim[k])
+            at += left % shape.dim[k] * own[k];
+        if (place[i] != at)
+            return false;
+    }
+    return out->n <= 3;
+}
+
+bool volumes_in_order(Volumes *v, const View *view, TensorId *out) {
+    Strides s;
+    Shape shape = view_shape(view);
+    Shape lies = {4, {1, 1, 1, 1}}, perm = {4, {0, 1, 2, 3}};
+    uint64_t n = shape_count(&shape);
+    if (!n || !strides_of(view, view_places(v->arena, view), &s) ||
+        n != (uint64_t)view->size[0] * view->size[1] * view->size[2])
+        return false;
+    for (uint32_t i = 0; i < s.n; i++) {
+        uint32_t before = 0;
+        for (uint32_t k = 0; k < s.n; k++)
+            before += s.step[k] > s.step[i];
+        lies.dim[1 + before] = s.size[i];
+        perm.dim[1 + i] = 1 + before;
+    }
+    TensorId made = volumes_reshaped(v, view->base, &lies);
+    if (s.n > 1 && !shape_equal(&perm, &(Shape){4, {0, 1, 2, 3}}))
+        made = volumes_turned(v, made, &perm);
+    *out = volumes_reshaped(v, made, &shape);
+    return true;
+}
+
+/* ---- another order ---- */
+
+/* Which elements of the volume the axes of the set see, the others at 0. */
+static ViewAxis along(Volumes *v, const View *view, uint32_t set) {
+    View some = *view;
+    for (uint32_t i = 0; i < view->rank; i++)
+        if (!(set >> i & 1))
+            view_pick(v->arena, &some, i, 1, (uint32_t[]){0});
+    return view_merged(v->arena, &some, 0, some.rank);
+}
+
+static uint32_t place(const View *view, const ViewAxis *axis, uint32_t i,
+                      bool pixels) {
+    return pixels
+               ? axis->at[VIEW_Y][i] * view->size[VIEW_X] + axis->at[VIEW_X][i]
+               : axis->at[VIEW_C][i];
+}
+
+static uint32_t places(const View *view, bool pixels) {
+    return pixels ? view->size[VIEW_Y] * view->size[VIEW_X]
+                  : view->size[VIEW_C];
+}
+
+/* For each place of the volume that `like` sees, which one of the other's; NULL
+ * where the axes do not see each once. */
+static uint32_t *order_like(Volumes *v, const View *like, const View *view,
+                            uint32_t set, bool pixels) {
+    ViewAxis to = along(v, like, set), from = along(v, view, set);
+    uint32_t n = places(like, pixels);
+    uint32_t *order = ARENA_ARRAY(v->arena, uint32_t, n);
+    if (to.n != n)
+        return NULL;
+    memset(order, 0xff, n * sizeof *order);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = place(like, &to, i, pixels);
+        if (order[at] != NONE)
+            return NULL;
+        order[at] = place(view, &from, i, pixels);
+    }
+    return order;
+}
+
+static bool is_all(const uint32_t *order, uint32_t n, uint32_t all) {
+    bool same = n == all;
+    for (uint32_t i = 0; i < n && same; i++)
+        same = order[i] == i;
+    return same;
+}
+
+/* Axes of the other are repeated where they have one element. */
+static bool stretch(Volumes *v, const View *like, View *view) {
+    if (like->rank < view->rank)
+        return false;
+    uint32_t before = like->rank - view->rank;
+    View made = *view;
+    made.rank = like->rank;
+    for (uint32_t i = 0; i < like->rank; i++) {
+        if (i < before)
+            made.axis[i] = axis_of(v->arena, 1, VIEW_C, 0, 0);
+        else
+            made.axis[i] = view->axis[i - before];
+        if (made.axis[i].n != like->axis[i].n && made.axis[i].n != 1)
+            return false;
+        if (made.axis[i].n != like->axis[i].n)
+            view_pick(v->arena, &made, i, like->axis[i].n,
+                      ARENA_ARRAY(v->arena, uint32_t, like->axis[i].n));
+    }
+    *view = made;
+    return true;
+}
+
+/* Which axes move along channels, and which along pixels; false: one along
+ * both. */
+static bool sets_of(const View *view, uint32_t set[2]) {
+    set[0] = set[1] = 0;
+    for (uint32_t i = 0; i < view->rank; i++) {
+        uint32_t moves = view_moves(view, i);
+        if (moves == (MOVES_CHANNELS | MOVES_PIXELS))
+            return false;
+        set[0] |= (uint32_t)(moves == MOVES_CHANNELS) << i;
+        set[1] |= (uint32_t)(moves == MOVES_PIXELS) << i;
+    }
+    return true;
+}
+
+bool volumes_match(Volumes *v, const View *like, View *view) {
+    uint32_t set[2], own[2], *order[2];
+    View made = *view;
+    if (view_same(like, view))
+        return true;
+    if (!stretch(v, like, &made) || !sets_of(like, set) || !sets_of(&made, own))
+        return false;
+    if ((own[0] & set[1] || own[1] & set[0]) &&
+        (!volumes_swap(v, &made) || !sets_of(&made, own) || own[0] & set[1] ||
+         own[1] & set[0]))
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        order[i] = order_like(v, like, &made, set[i], i);
+        if (!order[i])
+            return false;
+    }
+    uint32_t c = like->size[VIEW_C], n = places(like, true);
+    bool channels = !is_all(order[0], c, made.size[VIEW_C]);
+    bool pixels = !is_all(order[1], n, places(&made, true));
+    bool narrows = c < made.size[VIEW_C];
+    TensorId base = made.base;
+    if (channels && narrows)
+        base = volumes_channels(v, base, c, order[0]);
+    if (pixels)
+        base = volumes_pixels(v, base, &like->size[VIEW_Y], order[1]);
+    if (channels && !narrows)
+        base = volumes_channels(v, base, c, order[0]);
+    if (!pixels)
+        base = volumes_reshaped(
+            v, base,
+            &(Shape){4, {1, c, like->size[VIEW_Y], like->size[VIEW_X]}});
+    *view = view_over(like, base, c);
+    return true;
+}
+
+/* ---- heads ---- */
+
+/* The axis goes along channels by steps; along pixels as before. */
+static void see_steps(Volumes *v, ViewAxis *axis, uint32_t step) {
+    axis->at[VIEW_C] = axis_of(v->arena, axis->n, VIEW_C, 0, step).at[VIEW_C];
+}
+
+bool volumes_heads(Volumes *v, View *view, uint32_t channel) {
+    uint32_t set = 0, n = 1;
+    View made = *view;
+    for (uint32_t i = 0; i < view->rank; i++) {
+        uint32_t moves = view_moves(view, i);
+        bool tokens = i + 2 >= view->rank && i != channel;
+        if (moves == (MOVES_CHANNELS | MOVES_PIXELS) ||
+            (moves == MOVES_CHANNELS && tokens))
+            return false;
+        set |= (uint32_t)(moves != MOVES_PIXELS && !tokens) << i;
+    }
+    if (!(set >> channel & 1))
+        return false;
+    ViewAxis all = along(v, view, set & ~(1u << channel));
+    const ViewAxis *own = &view->axis[channel];
+    uint32_t *index = ARENA_ARRAY(v->arena, uint32_t, (size_t)all.n * own->n);
+    for (uint32_t i = 0; i < all.n; i++)
+        for (uint32_t k = 0; k < own->n; k++)
+            index[i * own->n + k] = (all.at[VIEW_C][i] + own->at[VIEW_C][k] +
+                                     view->size[VIEW_C] - own->at[VIEW_C][0]) %
+                                    view->size[VIEW_C];
+    for (uint32_t i = view->rank; i-- > 0;)
+        if (set >> i & 1 && i != channel) {
+            see_steps(v, &made.axis[i], n * own->n);
+            n *= view->axis[i].n;
+        }
+    see_steps(v, &made.axis[channel], 1);
+    made.size[VIEW_C] = all.n * own->n;
+    if (!is_all(index, made.size[VIEW_C], view->size[VIEW_C]))
+        made.base = volumes_channels(v, view->base, made.size[VIEW_C], index);
+    *view = made;
+    return true;
+}
