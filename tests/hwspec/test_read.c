@@ -352,13 +352,8 @@ static void bad_files(void **state) {
          "math-engine, max78000, n64, null, nvdla-small, "
          "ring-npu, stage-npu, "
          "template, "
-<<<<<<< Updated upstream
          "tile-npu, vision-npu, vta-pynq, vta-words, xdnn-v2-28, xdnn-v2-56, "
          "xdnn-v3-96; "
-=======
-         "tile-npu, vision-npu, vta-pynq, vta-words, xdnn-v2-28, xdnn-v2-56, "
-         "xdnn-v3-96; "
->>>>>>> Stashed changes
          "or "
          "give a path, with a `/` or ending in .yaml\n");
     load(arena, "xdnn-v2-28", "memories.am.sise", "1",
