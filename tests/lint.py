@@ -8,6 +8,7 @@
   memory     malloc and its family stand in base/arena.c only
   lengths    of files, functions and lines
   machines   no C outside tests/ and bench/ names one
+  programs   git holds none, and no file above TRACKED_BYTES
 
 Prints each finding as file:line: text; exits 1 if there are any. Runs in any
 folder, with the standard library and a C compiler ($CC, else cc).
@@ -21,6 +22,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FILE_LINES, FUNCTION_LINES, LINE_COLUMNS = 900, 100, 80
+TRACKED_BYTES = 1 << 20
 
 # What other rooms may include of a room (.def files come with their header).
 PUBLIC = {
@@ -267,6 +269,20 @@ def check_machines(sources):
             yield Finding(source.path, line, f"`{name}` is a machine's name")
 
 
+def check_programs():
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    for path in os.fsdecode(done.stdout).split("\0"):
+        whole = os.path.join(ROOT, path)
+        if not path or not os.path.isfile(whole):
+            continue
+        with open(whole, "rb") as file:
+            if file.read(4) == b"\x7fELF":
+                yield Finding(path, 1, "a program: git is not for these")
+        if os.path.getsize(whole) > TRACKED_BYTES:
+            yield Finding(path, 1, f"more than {TRACKED_BYTES} bytes")
+
+
 def main():
     linked = read_rooms()
     rooms = read_sources(linked)
@@ -278,6 +294,7 @@ def main():
     findings.update(check_memory(rooms))
     findings.update(check_lengths(rooms + tests))
     findings.update(check_machines(rooms))
+    findings.update(check_programs())
     for finding in sorted(findings):
         print(f"{finding.path}:{finding.line}: {finding.text}")
     return len(findings) > 0
