@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """ilp.py - the least heights of `exact` against an integer program.
 
-Random problems with alignments, pins and gaps, handed to coinor-cbc as they
-stand in textbooks: an offset for each buffer, and for each pair that conflicts
-a bit that says which of the two is below. Offsets are bounded by the height
-that `exact` found, so the program has a solution if that one is right, and
-none that is lower if the proof is.
+Random problems with alignments, pins, gaps and relations, handed to coinor-cbc
+as they stand in textbooks: an offset for each buffer, and for each pair that
+conflicts a bit for each way in which the two may lie, one of which must be.
+Offsets are bounded by the height that `exact` found, so the program has a
+solution if that one is right, and none that is lower if the proof is.
 --long: more and larger ones. Skips where there is no cbc.
 """
 import json
@@ -18,39 +18,66 @@ import sys
 import tempfile
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+PLANNER = os.environ.get("PLANNER", "exact")
 
 
 def problem(n, seed):
-    """Rows (first, end, size, alignment, gap or None, pin or None)."""
+    """Rows (first, end, size, alignment, gap or None, pin or None, relation
+    (kind, other row, bytes) or None)."""
     draw = random.Random(seed)
     rows = []
-    for _ in range(n):
+    for i in range(n):
         first = draw.randrange(8)
         end = first + draw.randint(1, 6)
-        gap = None
-        if seed % 3 < 2 and end - first > 2 and draw.random() < 0.3:
+        gap = relation = None
+        if seed % 4 < 2 and end - first > 2 and draw.random() < 0.3:
             gap = (first + 1, draw.randint(first + 2, end - 1))
-        alignment = draw.choice((1, 1, 4, 8)) if seed % 3 == 1 else 1
-        rows.append((first, end, draw.randint(5, 30), alignment, gap, None))
+        alignment = draw.choice((1, 1, 4, 6, 8)) if seed % 2 else 1
+        if seed % 4 > 1 and i and draw.random() < 0.4:
+            relation = (draw.choice(("share", "same", "below")),
+                        draw.randrange(i), draw.randint(-3, 12))
+        rows.append((first, end, draw.randint(5, 30), alignment, gap, None,
+                     relation))
     if seed % 3 == 2:
         first, end, size, *_ = rows[0]
-        rows[0] = (first, end, size, 1, None, draw.randint(0, 20))
+        rows[0] = (first, end, size, 1, None, draw.randint(0, 20), None)
     return rows
 
 
 def steps(row):
-    first, end, _, _, gap, _ = row
+    first, end, gap = row[0], row[1], row[4]
     return {t for t in range(first, end)
             if not gap or not gap[0] <= t < gap[1]}
 
 
 def write_csv(path, rows):
     with open(path, "w", encoding="utf-8") as file:
-        file.write("id,lower,upper,size,alignment,gaps,offset\n")
-        for i, (first, end, size, alignment, gap, pin) in enumerate(rows):
+        file.write("id,lower,upper,size,alignment,gaps,offset,relations\n")
+        for i, row in enumerate(rows):
+            first, end, size, alignment, gap, pin, relation = row
             gaps = f"{gap[0]}-{gap[1]}" if gap else ""
+            words = ""
+            if relation:
+                kind, other, by = relation
+                words = f"{kind}:{other}" + (f"@{by}" if kind == "below" else "")
             file.write(f"{i},{first},{end},{size},{alignment},{gaps},"
-                       f"{'' if pin is None else pin}\n")
+                       f"{'' if pin is None else pin},{words}\n")
+
+
+def ways(rows, i, j):
+    """In which rows i and j may lie: each a list of (one, other, bytes), one
+    begins at least so many bytes above the other. None: anyhow."""
+    relation = rows[i][6]
+    kind, other, by = relation or (None, None, 0)
+    if other != j:
+        kind = None
+    if kind == "share":
+        return None
+    gap = min(by, rows[i][2]) if kind == "below" else rows[i][2]
+    each = [[(j, i, gap)], [(i, j, rows[j][2])]]
+    if kind == "same":
+        each.append([(i, j, 0), (j, i, 0)])
+    return each
 
 
 def write_lp(path, rows, most):
@@ -64,11 +91,16 @@ def write_lp(path, rows, most):
             below.append(f"o{i} - {alignment} k{i} = 0")
         units.append(f"k{i}" if alignment > 1 else f"o{i}")
         for j in range(i):
-            if not steps(row) & steps(rows[j]):
+            each = ways(rows, i, j)
+            if not steps(row) & steps(rows[j]) or each is None:
                 continue
-            bits.append(f"b{i}_{j}")
-            below.append(f"o{i} - o{j} + {most} b{i}_{j} <= {most - size}")
-            below.append(f"o{j} - o{i} - {most} b{i}_{j} <= -{rows[j][2]}")
+            names = [f"b{i}_{j}_{w}" for w in range(len(each))]
+            bits += names
+            below.append(" + ".join(names) + " >= 1")
+            for name, way in zip(names, each):
+                for one, other, by in way:
+                    below.append(f"o{one} - o{other} - {2 * most} {name} >= "
+                                 f"{by - 2 * most}")
     with open(path, "w", encoding="utf-8") as file:
         file.write("Minimize\n h\nSubject To\n")
         file.writelines(f" c{k}: {line}\n" for k, line in enumerate(below))
@@ -79,7 +111,7 @@ def write_lp(path, rows, most):
 
 
 def exact(path):
-    done = subprocess.run([AMPHORA, "pack", path, "--planner", "exact",
+    done = subprocess.run([AMPHORA, "pack", path, "--planner", PLANNER,
                            "--json"], stdout=subprocess.PIPE, check=False)
     return json.loads(done.stdout)
 
@@ -107,7 +139,7 @@ def main():
         csv, lp, answer = (os.path.join(folder, name)
                            for name in ("p.csv", "p.lp", "p.out"))
         for n in sizes:
-            for seed in range(15 if long else 6):
+            for seed in range(60 if long else 6):
                 rows = problem(n, seed)
                 write_csv(csv, rows)
                 ours = exact(csv)
