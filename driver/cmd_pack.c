@@ -81,7 +81,7 @@ static bool is_better(const PackResult *a, const PackResult *b) {
 static uint32_t count_hints(const CsvProblem *csv) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < csv->n_rows; i++)
-        n += csv->buffer[i].hint != PACK_NO_HINT;
+        n += csv->buffer[i].extra->hint != PACK_NO_HINT;
     return n;
 }
 
@@ -202,12 +202,31 @@ static const char *demands(Arena *arena, const CsvBuffer *b) {
     if (b->alignment > 1)
         all = arena_printf(arena, ", at a multiple of %s",
                            with_commas(arena, b->alignment));
-    if (b->offset != PACK_NO_HINT)
+    if (b->extra->offset != PACK_NO_HINT)
         all = arena_printf(arena, "%s, pinned at %s", all,
-                           with_commas(arena, b->offset));
-    if (*b->text[0])
-        all = arena_printf(arena, "%s, gaps %s", all, b->text[0]);
-    return *b->text[1] ? arena_printf(arena, "%s, %s", all, b->text[1]) : all;
+                           with_commas(arena, b->extra->offset));
+    if (*b->extra->gaps)
+        all = arena_printf(arena, "%s, gaps %s", all, b->extra->gaps);
+    if (*b->extra->conflicts)
+        all = arena_printf(arena, "%s, conflicts %s", all, b->extra->conflicts);
+    return *b->extra->relations
+               ? arena_printf(arena, "%s, %s", all, b->extra->relations)
+               : all;
+}
+
+/* ", alive 3 to 9", on each stream. */
+static const char *life_of(Arena *arena, const CsvProblem *csv,
+                           const CsvBuffer *b) {
+    const char *all = "";
+    const int64_t *clock = b->extra->clock;
+    for (uint32_t s = 0; clock && s < csv->n_streams; s++)
+        all = arena_printf(arena, "%s%s %lld to %lld", all,
+                           s ? " |" : ", alive", (long long)clock[s],
+                           (long long)clock[csv->n_streams + s]);
+    if (!clock && csv->has[COL_LOWER])
+        all = arena_printf(arena, ", alive %lld to %lld", (long long)b->lower,
+                           (long long)b->upper);
+    return all;
 }
 
 static void explain_conflict(Arena *arena, Diag *diag, const char *file,
@@ -239,9 +258,9 @@ static void explain_conflict(Arena *arena, Diag *diag, const char *file,
     for (uint32_t i = 0; i < conflict->n; i++) {
         uint32_t row = problem_csv_row(csv, conflict->buf[i]);
         const CsvBuffer *b = &csv->buffer[row];
-        diag_note(diag, (Loc){file, 0, 0}, "%s: %s bytes, alive %lld to %lld%s",
-                  b->id, with_commas(arena, b->size), (long long)b->lower,
-                  (long long)b->upper, demands(arena, b));
+        diag_note(diag, (Loc){file, 0, 0}, "%s: %s bytes%s%s", b->id,
+                  with_commas(arena, b->size), life_of(arena, csv, b),
+                  demands(arena, b));
     }
 }
 
@@ -363,6 +382,12 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_USAGE;
     if (!problem_csv_read(arena, diag, options->file, pool, n_pools, &csv))
         return EXIT_BAD_INPUT;
+    if (options->svg && (csv.has[COL_CONFLICTS] || csv.n_streams > 1)) {
+        diag_error(diag, (Loc){options->file, 0, 0},
+                   "--svg draws lives on one line of time: no conflicts, one "
+                   "stream");
+        return EXIT_BAD_USAGE;
+    }
     prepare(options, &csv);
     Row *row = ARENA_ARRAY(arena, Row, n_planners);
     uint32_t n = run_rows(arena, &csv.problem, name, options->seconds, row);

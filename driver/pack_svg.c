@@ -123,11 +123,11 @@ static void draw_gap(Canvas *c, const Frame *f) {
 
 static void draw_hint(Canvas *c, uint32_t row, uint32_t pool) {
     const CsvBuffer *b = &c->csv->buffer[row];
-    if (b->hint == PACK_NO_HINT)
+    if (b->extra->hint == PACK_NO_HINT)
         return;
-    bool kept = b->hint == c->result->offset[row];
+    bool kept = b->extra->hint == c->result->offset[row];
     double x = x_of(c, b->lower),
-           y = y_of(c, (double)(c->base[pool] + b->hint));
+           y = y_of(c, (double)(c->base[pool] + b->extra->hint));
     text_addf(&c->text, "<path class=\"%s\" d=\"M%.2f %.2fl7 -4v8z\"/>\n",
               kept ? "kept" : "lost", x, y);
 }
@@ -138,18 +138,18 @@ static void draw_buffer(Canvas *c, uint32_t row, uint32_t depth) {
     if (b->lower >= b->upper || c->result->pool[row] < 0)
         return;
     uint32_t pool = (uint32_t)c->result->pool[row];
-    uint64_t size = b->sizes[pool], low = c->result->offset[row];
+    uint64_t size = csv_size(b, pool), low = c->result->offset[row];
     int64_t from = b->lower;
     Frame widest = {0};
-    for (uint32_t i = 0; i <= b->n_gaps && size; i++) {
-        int64_t to = i < b->n_gaps ? b->gap[i].lower : b->upper;
+    for (uint32_t i = 0; i <= b->extra->n_gaps && size; i++) {
+        int64_t to = i < b->extra->n_gaps ? b->extra->gap[i].lower : b->upper;
         Frame f = frame_of(c, pool, low, size, from, to);
         if (f.width > 0)
             draw_box(c, &f, row, 3.0 * depth);
         widest = f.width > widest.width ? f : widest;
-        if (i == b->n_gaps)
+        if (i == b->extra->n_gaps)
             break;
-        from = b->gap[i].upper;
+        from = b->extra->gap[i].upper;
         f = frame_of(c, pool, low, size, to, from);
         draw_gap(c, &f);
     }
@@ -173,7 +173,7 @@ static void draw_windows(Canvas *c) {
             continue;
         uint32_t pool = (uint32_t)c->result->pool[i];
         Frame f = frame_of(c, pool, c->result->offset[i], buf->bytes[pool],
-                           b->gap[k].lower, b->gap[k].upper);
+                           b->extra->gap[k].lower, b->extra->gap[k].upper);
         draw_box(c, &f, row, 0);
     }
 }
@@ -213,9 +213,9 @@ static uint32_t list_events(const Canvas *c, Event *event) {
         int64_t size = (int64_t)b->size;
         event[n++] = (Event){b->lower, size};
         event[n++] = (Event){b->upper, -size};
-        for (uint32_t k = 0; k < b->n_gaps; k++) {
-            event[n++] = (Event){b->gap[k].lower, -size};
-            event[n++] = (Event){b->gap[k].upper, size};
+        for (uint32_t k = 0; k < b->extra->n_gaps; k++) {
+            event[n++] = (Event){b->extra->gap[k].lower, -size};
+            event[n++] = (Event){b->extra->gap[k].upper, size};
         }
     }
     if (n)
@@ -229,7 +229,7 @@ static void draw_live_sum(Arena *arena, Canvas *c) {
     if (c->csv->problem.n_relations || c->csv->problem.n_pools > 1)
         return;
     for (uint32_t i = 0; i < c->csv->n_rows; i++)
-        most += 2 * (size_t)c->csv->buffer[i].n_gaps;
+        most += 2 * (size_t)c->csv->buffer[i].extra->n_gaps;
     Event *event = ARENA_ARRAY(arena, Event, most);
     uint32_t n = list_events(c, event);
     double live = 0;

@@ -6,6 +6,7 @@
  * array.
  */
 #include "base/guard.h"
+#include "pack/conflicts.h"
 #include "pack/pack.h"
 
 #include <amphora/planner.h>
@@ -81,11 +82,32 @@ static bool check_relations(const amphora_planner_problem *p,
     return true;
 }
 
+static bool check_conflicts(const amphora_planner_problem *p,
+                            amphora_planner_result *result) {
+    if (p->n_conflicts && !p->conflicts)
+        return wrong(result, "conflicts are NULL", 0);
+    if (p->n_conflicts > PAIRS_MOST)
+        return wrong(result, "more pairs that conflict than", PAIRS_MOST);
+    for (size_t i = 0; i < p->n_conflicts; i++)
+        if (p->conflicts[i].a >= p->n_buffers ||
+            p->conflicts[i].b >= p->n_buffers ||
+            p->conflicts[i].a == p->conflicts[i].b)
+            return wrong(result, "not two buffers: conflict", (uint32_t)i);
+    if (p->n_streams && p->n_buffers && !p->clocks)
+        return wrong(result, "clocks are NULL, streams:", p->n_streams);
+    for (uint32_t i = 0; i < p->n_buffers && p->n_streams; i++) {
+        const int64_t *clock = p->clocks + 2 * (size_t)i * p->n_streams;
+        for (uint32_t s = 0; s < p->n_streams; s++)
+            if (clock[s] > clock[p->n_streams + s])
+                return wrong(result, "its clock ends before it begins: buffer",
+                             i);
+    }
+    return true;
+}
+
 static bool check(const amphora_planner_problem *p,
                   const amphora_planner_options *o, const uint64_t *offsets,
                   amphora_planner_result *result) {
-    if (!p || p->struct_size != sizeof *p)
-        return wrong(result, "problem->struct_size is not", sizeof *p);
     if (o && o->struct_size != sizeof *o)
         return wrong(result, "options->struct_size is not", sizeof *o);
     if (p->n_buffers && (!p->buffers || !offsets))
@@ -99,7 +121,8 @@ static bool check(const amphora_planner_problem *p,
         return wrong(result, "unknown planner; amphora_planner_name from", 0);
     if (o && !(o->seconds >= 0))
         return wrong(result, "seconds are not at least", 0);
-    return check_buffers(p, result) && check_relations(p, result);
+    return check_buffers(p, result) && check_relations(p, result) &&
+           check_conflicts(p, result);
 }
 
 static Buffer take_buffer(const amphora_planner_buffer *b) {
@@ -117,7 +140,8 @@ static Buffer take_buffer(const amphora_planner_buffer *b) {
 }
 _Static_assert(sizeof(Steps) == sizeof(amphora_planner_span), "one layout");
 
-static PackProblem take_problem(Arena *arena, const Call *call) {
+/* False: too many buffers conflict. */
+static bool take_problem(Arena *arena, const Call *call, PackProblem *problem) {
     const amphora_planner_problem *p = call->problem;
     Buffer *buf = ARENA_ARRAY(arena, Buffer, p->n_buffers);
     Relation *relation = ARENA_ARRAY(arena, Relation, p->n_relations);
@@ -127,19 +151,26 @@ static PackProblem take_problem(Arena *arena, const Call *call) {
         relation[i] =
             (Relation){(RelationKind)p->relations[i].kind, p->relations[i].a,
                        p->relations[i].b, p->relations[i].bytes};
-    PackProblem problem = {.n_pools = 1,
-                           .n_bufs = p->n_buffers,
-                           .buf = buf,
-                           .n_relations = p->n_relations,
-                           .relation = relation,
-                           .seed = call->options.seed,
-                           .budget = call->options.steps,
-                           .any_fit = p->capacity && !call->options.lowest};
+    *problem = (PackProblem){.n_pools = 1,
+                             .n_bufs = p->n_buffers,
+                             .buf = buf,
+                             .n_relations = p->n_relations,
+                             .relation = relation,
+                             .seed = call->options.seed,
+                             .budget = call->options.steps,
+                             .any_fit = p->capacity && !call->options.lowest};
     if (call->options.seconds > 0)
-        problem.deadline = call->start + call->options.seconds;
-    problem.pool[0] = (Pool){.size = p->capacity ? p->capacity : INT64_MAX / 4,
-                             .align = p->alignment ? p->alignment : 1};
-    return problem;
+        problem->deadline = call->start + call->options.seconds;
+    problem->pool[0] = (Pool){.size = p->capacity ? p->capacity : INT64_MAX / 4,
+                              .align = p->alignment ? p->alignment : 1};
+    if (!p->n_conflicts && !p->n_streams)
+        return true;
+    Clocks clocks = {p->clocks, p->n_streams};
+    Pair *pair = ARENA_ARRAY(arena, Pair, p->n_conflicts);
+    for (size_t i = 0; i < p->n_conflicts; i++)
+        pair[i] = (Pair){p->conflicts[i].a, p->conflicts[i].b};
+    return conflicts_to_lives(arena, (Pairs){pair, p->n_conflicts},
+                              p->n_streams ? &clocks : NULL, buf, p->n_buffers);
 }
 
 /* ---- what is answered ---- */
@@ -187,7 +218,11 @@ static void hear(void *context, const PackResult *found) {
 
 static void run(Call *call) {
     Arena *arena = arena_new("planner");
-    PackProblem problem = take_problem(arena, call);
+    PackProblem problem;
+    if (!take_problem(arena, call, &problem)) {
+        call->result->status = AMPHORA_PLANNER_INVALID;
+        return;
+    }
     problem.found = hear;
     problem.context = call;
     PackResult found;
@@ -229,7 +264,7 @@ static void conclude(Call *call) {
         "it fits",
         "no placement exists",
         "undecided: no placement found; allow more steps or seconds",
-        "invalid",
+        "more buffers conflict than pairs are kept",
         "out of memory",
         "a bug in the library"};
     snprintf(r->message, sizeof r->message, "%s%s", text[r->status],
@@ -244,6 +279,17 @@ const char *amphora_planner_name(uint32_t planner) {
     return planner < n_planners ? planners[planner].name : NULL;
 }
 
+/* What callers were compiled with that knew of no conflicts. */
+static bool take_struct(const amphora_planner_problem *p,
+                        amphora_planner_problem *asked,
+                        amphora_planner_result *result) {
+    if (!p || (p->struct_size != sizeof *p &&
+               p->struct_size != offsetof(amphora_planner_problem, conflicts)))
+        return wrong(result, "problem->struct_size is not", sizeof *p);
+    memcpy(asked, p, p->struct_size);
+    return true;
+}
+
 amphora_planner_status
 amphora_planner_place(const amphora_planner_problem *problem,
                       const amphora_planner_options *options, uint64_t *offsets,
@@ -251,9 +297,11 @@ amphora_planner_place(const amphora_planner_problem *problem,
     amphora_planner_result own;
     result = result ? result : &own;
     memset(result, 0, sizeof *result);
-    if (!check(problem, options, offsets, result))
+    amphora_planner_problem asked = {0};
+    if (!take_struct(problem, &asked, result) ||
+        !check(&asked, options, offsets, result))
         return result->status;
-    Call call = {.problem = problem,
+    Call call = {.problem = &asked,
                  .offsets = offsets,
                  .result = result,
                  .start = pack_clock()};

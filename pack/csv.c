@@ -9,32 +9,17 @@
 #include "base/near.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "pack/conflicts.h"
+#include "pack/csv_line.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum Column {
-    COL_ID,
-    COL_LOWER,
-    COL_UPPER,
-    COL_SIZE,
-    COL_ALIGNMENT,
-    COL_HINT,
-    COL_GAPS,
-    COL_OFFSET,
-    COL_RELATIONS,
-    COL_POOL,
-    COL_SIZES, /* of one pool each */
-    N_COLUMNS = COL_SIZES + PACK_MAX_POOLS
-} Column;
-
-_Static_assert((int)N_COLUMNS == (int)CSV_COLUMNS, "columns of the header");
-
 static const struct {
     const char *name;
-    Column column;
+    CsvColumn column;
     bool inclusive; /* a life's last time, not the one after it */
 } name[] = {{"id", COL_ID, false},
             {"lower", COL_LOWER, false},
@@ -45,23 +30,19 @@ static const struct {
             {"gaps", COL_GAPS, false},
             {"offset", COL_OFFSET, false},
             {"relations", COL_RELATIONS, false},
+            {"conflicts", COL_CONFLICTS, false},
             {"pool", COL_POOL, false},
             {"buffer", COL_ID, false},
             {"buffer_id", COL_ID, false},
             {"begin", COL_LOWER, false},
             {"start", COL_LOWER, false},
             {"end", COL_UPPER, true}};
-enum { N_NAMES = sizeof name / sizeof *name, MAX_FIELDS = 32 };
+enum { N_NAMES = sizeof name / sizeof *name };
 
 static const char *const relation_name[N_RELATIONS] = {
     [REL_INSIDE] = "inside", [REL_SHARE] = "share", [REL_SAME] = "same",
     [REL_BELOW] = "below",   [REL_APART] = "apart",
 };
-
-typedef struct Field {
-    const char *text; /* NUL-terminated */
-    uint32_t col;
-} Field;
 
 /* A relation, or a part of a field, of a row. */
 typedef struct Word {
@@ -79,113 +60,21 @@ typedef struct Window {
 typedef struct Reader {
     Arena *arena;
     Diag *diag;
-    const char *path, *at, *end, *start; /* of the line */
-    uint32_t line;
-    uint32_t n_fields;
-    Field field[MAX_FIELDS];
-    int32_t where[N_COLUMNS]; /* the field of a column; -1: absent */
+    const char *path;
+    CsvLines lines;
+    int32_t where[CSV_COLUMNS]; /* the field of a column; -1: absent */
     bool inclusive;
     uint32_t n_headings;
+    uint32_t n_streams; /* 0: no row was read */
     const CsvPool *pool;
     uint32_t n_pools;
     VEC(CsvBuffer) buffer;
-    VEC(Word) relation; /* to be read when all ids are known */
+    VEC(Word) relation, conflict; /* to be read when all ids are known */
     VEC(Window) window;
 } Reader;
 
 static Loc here(const Reader *r, uint32_t col) {
-    return (Loc){r->path, r->line, col};
-}
-
-/* ---- lines and fields ---- */
-
-static void add_field(Reader *r, const char *text, uint32_t col) {
-    if (r->n_fields < MAX_FIELDS)
-        r->field[r->n_fields] = (Field){text, col};
-    r->n_fields++;
-}
-
-static uint32_t col_of(const Reader *r) {
-    return (uint32_t)(r->at - r->start) + 1;
-}
-
-static bool is_at(const Reader *r, size_t ahead, char c) {
-    return ahead < (size_t)(r->end - r->at) && r->at[ahead] == c;
-}
-
-static bool ends_field(const Reader *r) {
-    return r->at == r->end || *r->at == ',' || *r->at == '\n';
-}
-
-/* Up to the next comma or the end of the line, without spaces around. */
-static void read_plain(Reader *r) {
-    const char *text = r->at;
-    uint32_t col = col_of(r);
-    while (!ends_field(r))
-        r->at++;
-    size_t len = (size_t)(r->at - text);
-    while (len && (text[len - 1] == ' ' || text[len - 1] == '\r'))
-        len--;
-    add_field(r, arena_strndup(r->arena, text, len), col);
-}
-
-/* Behind a quote, up to the one that is not doubled (RFC 4180); lines may end
- * within. */
-static void read_quoted(Reader *r) {
-    uint32_t line = r->line, col = col_of(r);
-    size_t len = 0;
-    const char *text = ++r->at;
-    while (r->at < r->end && (*r->at != '"' || is_at(r, 1, '"')))
-        r->at += 1 + (*r->at == '"');
-    char *out = arena_strndup(r->arena, text, (size_t)(r->at - text));
-    for (const char *c = text; c < r->at; c += 1 + (*c == '"'))
-        out[len++] = *c;
-    out[len] = '\0';
-    add_field(r, out, col);
-    if (r->at == r->end) {
-        diag_error(r->diag, (Loc){r->path, line, col}, "a quote is not closed");
-        return;
-    }
-    for (const char *c = text; c < r->at; c++)
-        if (*c == '\n') {
-            r->line++;
-            r->start = c + 1;
-        }
-    r->at++;
-    while (is_at(r, 0, ' ') || is_at(r, 0, '\r'))
-        r->at++;
-    if (!ends_field(r))
-        diag_error(r->diag, here(r, col_of(r)),
-                   "behind a quoted field comes a comma or the end of the "
-                   "line");
-    while (!ends_field(r))
-        r->at++;
-}
-
-static void read_line(Reader *r) {
-    r->line++;
-    r->n_fields = 0;
-    r->start = r->at;
-    for (;;) {
-        while (is_at(r, 0, ' '))
-            r->at++;
-        if (is_at(r, 0, '"'))
-            read_quoted(r);
-        else
-            read_plain(r);
-        if (r->at == r->end || *r->at++ == '\n')
-            return;
-    }
-}
-
-/* False at the end of the file. Blank lines are passed over. */
-static bool next_line(Reader *r) {
-    while (r->at < r->end) {
-        read_line(r);
-        if (r->n_fields > 1 || *r->field[0].text)
-            return true;
-    }
-    return false;
+    return (Loc){r->path, r->lines.line, col};
 }
 
 /* ---- the heading ---- */
@@ -223,30 +112,33 @@ static void pass_over(Reader *r, const Field *heading) {
 
 static bool read_heading(Reader *r) {
     bool fine = true;
-    for (int c = 0; c < N_COLUMNS; c++)
+    for (int c = 0; c < CSV_COLUMNS; c++)
         r->where[c] = -1;
-    r->n_headings = r->n_fields < MAX_FIELDS ? r->n_fields : MAX_FIELDS;
+    r->n_headings =
+        r->lines.n_fields < MAX_FIELDS ? r->lines.n_fields : MAX_FIELDS;
     for (uint32_t i = 0; i < r->n_headings; i++) {
-        int known = find_column(r, r->field[i].text);
+        int known = find_column(r, r->lines.field[i].text);
         if (known < 0) {
-            pass_over(r, &r->field[i]);
+            pass_over(r, &r->lines.field[i]);
             continue;
         }
         if (r->where[known] >= 0) {
-            diag_error(r->diag, here(r, r->field[i].col),
-                       "a second column '%s'", r->field[i].text);
+            diag_error(r->diag, here(r, r->lines.field[i].col),
+                       "a second column '%s'", r->lines.field[i].text);
             fine = false;
             continue;
         }
         r->where[known] = (int32_t)i;
     }
+    bool listed = r->where[COL_CONFLICTS] >= 0 && r->where[COL_LOWER] < 0 &&
+                  r->where[COL_UPPER] < 0;
     for (int c = COL_ID; c <= COL_SIZE; c++)
-        if (r->where[c] < 0) {
+        if (r->where[c] < 0 && !(listed && c != COL_ID && c != COL_SIZE)) {
             diag_error(r->diag, here(r, 1), "there is no column '%s'",
                        name[c].name);
             fine = false;
         }
-    if (r->n_fields > MAX_FIELDS) {
+    if (r->lines.n_fields > MAX_FIELDS) {
         diag_error(r->diag, here(r, 1), "more than %d columns", MAX_FIELDS);
         fine = false;
     }
@@ -257,18 +149,80 @@ static bool read_heading(Reader *r) {
 
 /* NULL where the column is absent. */
 static const Field *field_of(const Reader *r, uint32_t column) {
-    return r->where[column] < 0 ? NULL : &r->field[r->where[column]];
+    return r->where[column] < 0 ? NULL : &r->lines.field[r->where[column]];
 }
 
-static void read_time(Reader *r, Column column, int64_t *out) {
+/* One time, or a vector clock. Moves `*at` behind the number; false after the
+ * last. */
+static bool read_time(Reader *r, CsvColumn column, const char **at,
+                      int64_t *out) {
     const Field *field = field_of(r, column);
     char *end;
-    long long value = strtoll(field->text, &end, 10);
-    bool number = end != field->text && !*end;
+    long long value = strtoll(*at, &end, 10);
+    bool number = end != *at && (!*end || *end == ' ');
     if (!number || value > INT64_MAX / 2 || value < -(INT64_MAX / 2))
         diag_error(r->diag, here(r, field->col), "%s '%s' is not a time",
                    name[column].name, field->text);
-    *out = value;
+    *out = value + (column == COL_UPPER && r->inclusive);
+    *at = number ? end + strspn(end, " ") : "";
+    return number && **at;
+}
+
+/* How many streams: words of the field. */
+static uint32_t count_times(const Field *field) {
+    uint32_t n = 0;
+    for (const char *at = field->text; *at; at += strspn(at, " ")) {
+        at += strcspn(at, " ");
+        n++;
+    }
+    return n ? n : 1;
+}
+
+static void read_clock(Reader *r, CsvExtra *extra) {
+    uint32_t n = r->n_streams;
+    int64_t *clock = ARENA_ARRAY(r->arena, int64_t, 2 * (size_t)n);
+    const char *at = field_of(r, COL_LOWER)->text;
+    for (uint32_t s = 0; s < n && read_time(r, COL_LOWER, &at, &clock[s]);)
+        s++;
+    at = field_of(r, COL_UPPER)->text;
+    for (uint32_t s = n; s < 2 * n && read_time(r, COL_UPPER, &at, &clock[s]);)
+        s++;
+    for (uint32_t s = 0; s < n; s++)
+        if (clock[n + s] < clock[s]) {
+            diag_error(r->diag, here(r, field_of(r, COL_UPPER)->col),
+                       "the life of %s ends before it begins in stream %u",
+                       field_of(r, COL_ID)->text, s);
+            return;
+        }
+    extra->clock = clock;
+}
+
+/* Of a row without times: it has no life but what `conflicts` gives it. */
+static void read_life(Reader *r, CsvBuffer *b, CsvExtra *extra) {
+    const Field *lower = field_of(r, COL_LOWER);
+    const Field *upper = field_of(r, COL_UPPER);
+    if (!lower || !upper)
+        return;
+    uint32_t n = count_times(lower);
+    r->n_streams = r->n_streams ? r->n_streams : n;
+    if (n != r->n_streams || count_times(upper) != n) {
+        diag_error(r->diag, here(r, upper->col),
+                   "lower and upper of all rows have the same number of "
+                   "streams, %u",
+                   r->n_streams);
+        return;
+    }
+    if (n > 1) {
+        read_clock(r, extra);
+        return;
+    }
+    const char *from = lower->text, *to = upper->text;
+    read_time(r, COL_LOWER, &from, &b->lower);
+    read_time(r, COL_UPPER, &to, &b->upper);
+    if (b->upper < b->lower)
+        diag_error(r->diag, here(r, upper->col),
+                   "the life of %s ends before it begins",
+                   field_of(r, COL_ID)->text);
 }
 
 /* A number of at least `least`; `absent` where the field is empty. */
@@ -301,8 +255,8 @@ static bool next_word(Reader *r, const Field *field, const char **at,
                       Word *word) {
     *at += strspn(*at, " ");
     size_t len = strcspn(*at, " ");
-    *word = (Word){arena_strndup(r->arena, *at, len), r->buffer.n, r->line,
-                   field->col + (uint32_t)(*at - field->text)};
+    *word = (Word){arena_strndup(r->arena, *at, len), r->buffer.n,
+                   r->lines.line, field->col + (uint32_t)(*at - field->text)};
     *at += len;
     return len > 0;
 }
@@ -324,12 +278,17 @@ static bool parse_gap(const char *text, CsvSpan *gap, int64_t *low,
     return all && !text[all] && first >= 0 && first <= last;
 }
 
-static void read_gaps(Reader *r, CsvBuffer *b) {
+static void read_gaps(Reader *r, const CsvBuffer *b, CsvExtra *extra) {
     VEC(CsvSpan) gap = {0};
     const Field *field = field_of(r, COL_GAPS);
     const char *at = field->text;
     int64_t low, high, before = b->lower;
     Word word;
+    if (extra->clock) {
+        diag_error(r->diag, here(r, field->col),
+                   "lives on several streams have no gaps");
+        return;
+    }
     while (next_word(r, field, &at, &word)) {
         CsvSpan span = {0, 0};
         bool fine = parse_gap(word.text, &span, &low, &high);
@@ -348,8 +307,8 @@ static void read_gaps(Reader *r, CsvBuffer *b) {
             vec_push(r->arena, &r->window,
                      ((Window){word.row, span, low, high}));
     }
-    b->gap = gap.at;
-    b->n_gaps = gap.n;
+    extra->gap = gap.at;
+    extra->n_gaps = gap.n;
 }
 
 static void read_pool(Reader *r, CsvBuffer *b) {
@@ -363,47 +322,64 @@ static void read_pool(Reader *r, CsvBuffer *b) {
         diag_note(r->diag, here(r, field->col), "%s is one", r->pool[p].name);
 }
 
-static void read_sizes(Reader *r, CsvBuffer *b) {
+static void read_sizes(Reader *r, CsvBuffer *b, CsvExtra *extra) {
     b->size = read_number(r, COL_SIZE, 0, 0);
     for (uint32_t p = 0; p < r->n_pools; p++)
-        b->sizes[p] = read_number(r, COL_SIZES + p, 0, b->size);
+        extra->sizes[p] = read_number(r, COL_SIZES + p, 0, b->size);
 }
 
-static const char *text_of(const Reader *r, uint32_t column) {
+/* The words are to be read later. */
+static const char *keep_words(Reader *r, uint32_t column, bool relations) {
     const Field *field = field_of(r, column);
-    return field ? field->text : "";
+    if (!field || !*field->text)
+        return "";
+    const char *at = field->text;
+    Word word;
+    while (next_word(r, field, &at, &word)) {
+        if (relations)
+            vec_push(r->arena, &r->relation, word);
+        else
+            vec_push(r->arena, &r->conflict, word);
+    }
+    return arena_strdup(r->arena, field->text);
+}
+
+static bool is_plain(const Reader *r, const CsvBuffer *b, const CsvExtra *x) {
+    bool one_size = true;
+    for (uint32_t p = 0; p < r->n_pools; p++)
+        one_size &= x->sizes[p] == b->size;
+    return one_size && x->hint == PACK_NO_HINT && x->offset == PACK_NO_HINT &&
+           !*x->gaps && !*x->relations && !*x->conflicts && !x->clock;
 }
 
 static void read_buffer(Reader *r) {
-    if (r->n_fields != r->n_headings) {
+    if (r->lines.n_fields != r->n_headings) {
         diag_error(r->diag, here(r, 1), "%u fields under %u columns",
-                   r->n_fields, r->n_headings);
+                   r->lines.n_fields, r->n_headings);
         return;
     }
-    CsvBuffer b = {.id = field_of(r, COL_ID)->text, .line = r->line};
-    read_time(r, COL_LOWER, &b.lower);
-    read_time(r, COL_UPPER, &b.upper);
-    b.upper += r->inclusive;
-    read_sizes(r, &b);
+    CsvBuffer b = {.line = r->lines.line};
+    CsvExtra extra = {.gaps = ""};
+    read_life(r, &b, &extra);
+    read_sizes(r, &b, &extra);
     b.alignment = read_number(r, COL_ALIGNMENT, 1, 1);
-    b.hint = read_hint(r);
-    b.offset = read_number(r, COL_OFFSET, 0, PACK_NO_HINT);
+    extra.hint = read_hint(r);
+    extra.offset = read_number(r, COL_OFFSET, 0, PACK_NO_HINT);
     read_pool(r, &b);
-    if (b.upper < b.lower)
-        diag_error(r->diag, here(r, field_of(r, COL_UPPER)->col),
-                   "the life of %s ends before it begins", b.id);
-    b.text[0] = text_of(r, COL_GAPS);
-    b.text[1] = text_of(r, COL_RELATIONS);
-    if (*b.text[0])
-        read_gaps(r, &b);
-    const char *at = b.text[1];
-    Word word;
-    while (*at && next_word(r, field_of(r, COL_RELATIONS), &at, &word))
-        vec_push(r->arena, &r->relation, word);
+    const Field *gaps = field_of(r, COL_GAPS);
+    if (gaps && *gaps->text) {
+        extra.gaps = arena_strdup(r->arena, gaps->text);
+        read_gaps(r, &b, &extra);
+    }
+    extra.relations = keep_words(r, COL_RELATIONS, true);
+    extra.conflicts = keep_words(r, COL_CONFLICTS, false);
+    b.id = arena_strdup(r->arena, field_of(r, COL_ID)->text);
+    if (!is_plain(r, &b, &extra))
+        b.extra = ARENA_COPY(r->arena, CsvExtra, &extra, 1);
     vec_push(r->arena, &r->buffer, b);
 }
 
-/* ---- relations ---- */
+/* ---- relations and conflicts ---- */
 
 typedef struct Name {
     const char *id;
@@ -429,9 +405,31 @@ static Name *list_names(const Reader *r) {
     return all;
 }
 
-static void bad_relation(const Reader *r, const Word *w, const char *why) {
-    diag_error(r->diag, (Loc){r->path, w->line, w->col},
-               "'%s' is not a relation: %s", w->text, why);
+static bool bad_word(const Reader *r, const Word *w, const char *what,
+                     const char *why) {
+    diag_error(r->diag, (Loc){r->path, w->line, w->col}, "'%s' is not a %s: %s",
+               w->text, what, why);
+    return false;
+}
+
+/* The row of another buffer; NULL, and why. */
+static const Name *find_name(const Reader *r, const Name *names, const Word *w,
+                             const char *id, const char **why) {
+    Name key = {id, 0};
+    const Name *found =
+        bsearch(&key, names, r->buffer.n, sizeof *names, same_id);
+    bool many =
+        found &&
+        ((found > names && !same_id(&key, found - 1)) ||
+         (found + 1 < names + r->buffer.n && !same_id(&key, found + 1)));
+    *why = NULL;
+    if (many)
+        *why = arena_printf(r->arena, "several buffers are called '%s'", id);
+    else if (!found)
+        *why = arena_printf(r->arena, "there is no buffer '%s'", id);
+    else if (found->row == w->row)
+        *why = "it names the buffer itself";
+    return *why ? NULL : found;
 }
 
 /* KIND:ID or KIND:ID@BYTES. */
@@ -445,39 +443,23 @@ static bool read_relation(const Reader *r, const Name *names, const Word *w,
                 0 ||
             relation_name[kind][colon - w->text]))
         kind++;
-    if (!colon || kind == N_RELATIONS) {
-        bad_relation(r, w, "inside, share, same, below or apart, then :ID");
-        return false;
-    }
+    if (!colon || kind == N_RELATIONS)
+        return bad_word(r, w, "relation",
+                        "inside, share, same, below or apart, then :ID");
     bool takes = kind == REL_INSIDE || kind == REL_BELOW;
     long long bytes = takes && at ? strtoll(at + 1, &end, 10) : 0;
     size_t len = takes && at ? (size_t)(at - colon) - 1 : strlen(colon + 1);
-    Name key = {arena_strndup(r->arena, colon + 1, len), 0};
-    const Name *found =
-        bsearch(&key, names, r->buffer.n, sizeof *names, same_id);
+    const char *why, *id = arena_strndup(r->arena, colon + 1, len);
+    const Name *found = find_name(r, names, w, id, &why);
     *out =
         (Relation){(RelationKind)kind, w->row, found ? found->row : 0, bytes};
-    const char *why = NULL;
-    bool many =
-        found &&
-        ((found > names && !same_id(&key, found - 1)) ||
-         (found + 1 < names + r->buffer.n && !same_id(&key, found + 1)));
-    if (many)
-        why = arena_printf(r->arena, "several buffers are called '%s'", key.id);
-    else if (!found)
-        why = arena_printf(r->arena, "there is no buffer '%s'", key.id);
-    else if (found->row == w->row)
-        why = "it names the buffer itself";
-    else if ((end && (*end || end == at + 1)) || bytes > INT64_MAX / 4 ||
-             bytes < (kind == REL_INSIDE ? 0 : -INT64_MAX / 4))
+    if (!why && ((end && (*end || end == at + 1)) || bytes > INT64_MAX / 4 ||
+                 bytes < (kind == REL_INSIDE ? 0 : -INT64_MAX / 4)))
         why = "what follows @ is not a number of bytes";
-    if (why)
-        bad_relation(r, w, why);
-    return !why;
+    return !why || bad_word(r, w, "relation", why);
 }
 
-static void read_relations(Reader *r, PackProblem *problem) {
-    const Name *names = r->relation.n ? list_names(r) : NULL;
+static void read_relations(Reader *r, const Name *names, PackProblem *problem) {
     Relation *relation =
         ARENA_ARRAY(r->arena, Relation, r->relation.n + (size_t)r->window.n);
     for (uint32_t i = 0; i < r->relation.n; i++)
@@ -489,6 +471,35 @@ static void read_relations(Reader *r, PackProblem *problem) {
             (Relation){REL_INSIDE, r->buffer.n + i, r->window.at[i].row,
                        r->window.at[i].low};
     problem->relation = relation;
+}
+
+/* Lives in which what `conflicts` lists conflicts, and what is alive on several
+ * streams at once. */
+static void read_conflicts(Reader *r, const Name *names, Buffer *buf) {
+    Clocks clocks = {NULL, r->n_streams};
+    Pairs pairs = {ARENA_ARRAY(r->arena, Pair, r->conflict.n), 0};
+    for (uint32_t i = 0; i < r->conflict.n; i++) {
+        const Word *w = &r->conflict.at[i];
+        const char *why;
+        const Name *found = find_name(r, names, w, w->text, &why);
+        if (found)
+            pairs.at[pairs.n++] = (Pair){w->row, found->row};
+        else
+            bad_word(r, w, "conflict", why);
+    }
+    if (r->n_streams > 1) {
+        size_t each = 2 * (size_t)r->n_streams;
+        int64_t *clock = ARENA_ARRAY(r->arena, int64_t, r->buffer.n * each);
+        for (uint32_t i = 0; i < r->buffer.n; i++)
+            if (r->buffer.at[i].extra->clock)
+                memcpy(clock + i * each, r->buffer.at[i].extra->clock,
+                       each * sizeof *clock);
+        clocks.at = clock;
+    }
+    if (!conflicts_to_lives(r->arena, pairs, clocks.at ? &clocks : NULL, buf,
+                            r->buffer.n))
+        diag_error(r->diag, (Loc){r->path, 0, 0},
+                   "more than %d pairs of buffers conflict", PAIRS_MOST);
 }
 
 /* ---- the problem ---- */
@@ -511,16 +522,16 @@ typedef struct Times {
 static Times list_times(const Reader *r) {
     size_t most = 2 * (size_t)r->buffer.n;
     for (uint32_t i = 0; i < r->buffer.n; i++)
-        most += 2 * (size_t)r->buffer.at[i].n_gaps;
+        most += 2 * (size_t)r->buffer.at[i].extra->n_gaps;
     Times t = {ARENA_ARRAY(r->arena, int64_t, most), 0};
     size_t n = 0;
     for (uint32_t i = 0; i < r->buffer.n; i++) {
         const CsvBuffer *b = &r->buffer.at[i];
         t.at[n++] = b->lower;
         t.at[n++] = b->upper;
-        for (uint32_t k = 0; k < b->n_gaps; k++) {
-            t.at[n++] = b->gap[k].lower;
-            t.at[n++] = b->gap[k].upper;
+        for (uint32_t k = 0; k < b->extra->n_gaps; k++) {
+            t.at[n++] = b->extra->gap[k].lower;
+            t.at[n++] = b->extra->gap[k].upper;
         }
     }
     if (n)
@@ -532,22 +543,23 @@ static Times list_times(const Reader *r) {
 }
 
 static Buffer make_buffer(const Reader *r, const Times *t, const CsvBuffer *b) {
-    bool pinned = b->offset != PACK_NO_HINT && b->size;
-    Steps *gap = ARENA_ARRAY(r->arena, Steps, b->n_gaps);
-    for (uint32_t k = 0; k < b->n_gaps; k++)
-        gap[k] = (Steps){rank_of(t->at, t->n, b->gap[k].lower),
-                         rank_of(t->at, t->n, b->gap[k].upper)};
+    const CsvExtra *x = b->extra;
+    bool pinned = x->offset != PACK_NO_HINT && b->size;
+    Steps *gap = ARENA_ARRAY(r->arena, Steps, x->n_gaps);
+    for (uint32_t k = 0; k < x->n_gaps; k++)
+        gap[k] = (Steps){rank_of(t->at, t->n, x->gap[k].lower),
+                         rank_of(t->at, t->n, x->gap[k].upper)};
     Buffer buf = {.first = rank_of(t->at, t->n, b->lower),
                   .end = rank_of(t->at, t->n, b->upper),
-                  .n_gaps = b->n_gaps,
+                  .n_gaps = x->n_gaps,
                   .gap = gap,
                   .align = b->alignment,
-                  .hint = b->hint,
+                  .hint = x->hint,
                   .pin_pool = pinned ? (b->pool < 0 ? 0 : b->pool) : -1,
-                  .pin_offset = pinned ? b->offset : 0};
+                  .pin_offset = pinned ? x->offset : 0};
     for (uint32_t p = 0; p < r->n_pools; p++)
         if (b->pool < 0 || b->pool == (int32_t)p)
-            buf.bytes[p] = b->sizes[p];
+            buf.bytes[p] = csv_size(b, p);
     return buf;
 }
 
@@ -559,11 +571,25 @@ static Buffer make_window(const Reader *r, const Times *t, const Window *w) {
                   .pin_pool = -1};
     for (uint32_t p = 0; p < r->n_pools; p++)
         if (row->pool < 0 || row->pool == (int32_t)p)
-            buf.bytes[p] = row->sizes[p] ? (uint64_t)(w->high - w->low) : 0;
+            buf.bytes[p] = csv_size(row, p) ? (uint64_t)(w->high - w->low) : 0;
     return buf;
 }
 
+/* What rows share that have nothing of it. */
+static const CsvExtra plain = {.hint = PACK_NO_HINT,
+                               .offset = PACK_NO_HINT,
+                               .gaps = "",
+                               .relations = "",
+                               .conflicts = ""};
+
+uint64_t csv_size(const CsvBuffer *b, uint32_t pool) {
+    return b->extra == &plain ? b->size : b->extra->sizes[pool];
+}
+
 static void make_problem(Reader *r, CsvProblem *out) {
+    for (uint32_t i = 0; i < r->buffer.n; i++)
+        if (!r->buffer.at[i].extra)
+            r->buffer.at[i].extra = &plain;
     Times times = list_times(r);
     uint32_t rows = r->buffer.n, n = rows + r->window.n;
     Buffer *buf = ARENA_ARRAY(r->arena, Buffer, n);
@@ -576,12 +602,16 @@ static void make_problem(Reader *r, CsvProblem *out) {
         .n_rows = rows,
         .buffer = r->buffer.at,
         .pool = r->pool,
+        .n_streams = r->n_streams,
         .inclusive = r->inclusive};
     for (uint32_t p = 0; p < r->n_pools; p++)
         out->problem.pool[p] = r->pool[p].pool;
-    for (int c = 0; c < N_COLUMNS; c++)
+    for (int c = 0; c < CSV_COLUMNS; c++)
         out->has[c] = r->where[c] >= 0;
-    read_relations(r, &out->problem);
+    const Name *names = r->relation.n || r->conflict.n ? list_names(r) : NULL;
+    read_relations(r, names, &out->problem);
+    if (r->conflict.n || r->n_streams > 1)
+        read_conflicts(r, names, buf);
 }
 
 uint32_t problem_csv_row(const CsvProblem *csv, uint32_t buf) {
@@ -601,86 +631,21 @@ bool problem_csv_read(Arena *arena, Diag *diag, const char *path,
         return false;
     r.pool = pool;
     r.n_pools = n_pools;
-    r.at = (const char *)bytes.at;
-    r.end = r.at + bytes.len;
-    if (bytes.len >= sizeof mark - 1 && !memcmp(r.at, mark, sizeof mark - 1))
-        r.at += sizeof mark - 1;
-    diag_source(diag, path, r.at, (size_t)(r.end - r.at));
+    const char *at = (const char *)bytes.at, *end = at + bytes.len;
+    if (bytes.len >= sizeof mark - 1 && !memcmp(at, mark, sizeof mark - 1))
+        at += sizeof mark - 1;
+    r.lines = (CsvLines){
+        .arena = arena, .diag = diag, .path = path, .at = at, .end = end};
+    diag_source(diag, path, at, (size_t)(end - at));
     uint32_t before = diag_errors(diag);
-    if (!next_line(&r)) {
+    if (!csv_next_line(&r.lines)) {
         diag_error(diag, (Loc){path, 0, 0}, "there is no heading");
         return false;
     }
     if (!read_heading(&r))
         return false;
-    while (next_line(&r))
+    while (csv_next_line(&r.lines))
         read_buffer(&r);
     make_problem(&r, out);
     return diag_errors(diag) == before;
-}
-
-static void add_number(Text *text, bool wanted, uint64_t value) {
-    if (!wanted)
-        return;
-    text_add(text, ",");
-    if (value != PACK_NO_HINT)
-        text_addf(text, "%" PRIu64, value);
-}
-
-/* In quotes where it could not be read without them. */
-static void add_field_text(Text *text, const char *field) {
-    size_t len = strlen(field);
-    bool plain = !field[strcspn(field, ",\"\r\n")] && *field != ' ' &&
-                 (!len || field[len - 1] != ' ');
-    if (plain) {
-        text_add(text, field);
-        return;
-    }
-    text_add(text, "\"");
-    for (const char *at = field; *at; at++)
-        text_addf(text, "%s%c", *at == '"' ? "\"" : "", *at);
-    text_add(text, "\"");
-}
-
-static void print_heading(const CsvProblem *csv, Text *text) {
-    text_addf(text, "id,lower,%s,size%s%s%s", csv->inclusive ? "end" : "upper",
-              csv->has[COL_ALIGNMENT] ? ",alignment" : "",
-              csv->has[COL_HINT] ? ",hint" : "",
-              csv->has[COL_GAPS] ? ",gaps" : "");
-    for (uint32_t p = 0; p < csv->problem.n_pools; p++)
-        if (csv->has[COL_SIZES + p])
-            text_addf(text, ",size:%s", csv->pool[p].name);
-    text_addf(text, "%s%s,offset\n",
-              csv->has[COL_RELATIONS] ? ",relations" : "",
-              csv->problem.n_pools > 1 ? ",pool" : "");
-}
-
-const char *problem_csv_print(Arena *arena, const CsvProblem *csv,
-                              const PackResult *result) {
-    Text text = text_new(arena);
-    print_heading(csv, &text);
-    for (uint32_t i = 0; i < csv->n_rows; i++) {
-        const CsvBuffer *b = &csv->buffer[i];
-        add_field_text(&text, b->id);
-        text_addf(&text, ",%" PRId64 ",%" PRId64 ",%" PRIu64, b->lower,
-                  b->upper - csv->inclusive, b->size);
-        add_number(&text, csv->has[COL_ALIGNMENT], b->alignment);
-        add_number(&text, csv->has[COL_HINT], b->hint);
-        if (csv->has[COL_GAPS])
-            text_addf(&text, ",%s", b->text[0]);
-        for (uint32_t p = 0; p < csv->problem.n_pools; p++)
-            add_number(&text, csv->has[COL_SIZES + p], b->sizes[p]);
-        if (csv->has[COL_RELATIONS]) {
-            text_add(&text, ",");
-            add_field_text(&text, b->text[1]);
-        }
-        if (csv->problem.n_pools > 1)
-            text_addf(&text, ",%s",
-                      result->pool[i] < 0 ? ""
-                                          : csv->pool[result->pool[i]].name);
-        add_number(&text, true,
-                   result->pool[i] < 0 ? PACK_NO_HINT : result->offset[i]);
-        text_add(&text, "\n");
-    }
-    return text_str(&text);
 }

@@ -72,7 +72,16 @@ def check_python(prefix):
             "        raise SystemExit('15 bytes')\n"
             "    except getattr(p, kind):\n"
             "        pass\n"
-            "assert 'portfolio' in p.planners()\n")
+            "assert 'portfolio' in p.planners()\n"
+            "pairs = p.place(None, None, [8, 4, 2],\n"
+            "                conflicts=[(0, 1), (1, 2)])\n"
+            "assert pairs.height == 12 and pairs.proved\n"
+            "streams = p.place([(0, 0), (0, 1), (3, 4)],\n"
+            "                  [(3, 0), (2, 4), (5, 5)], [8, 4, 2])\n"
+            "assert streams.height == 12 and streams.proved\n"
+            "below = p.place([0, 0], [2, 2], [8, 8],\n"
+            "                relations=[('below', 0, 1, 3)])\n"
+            "assert below.height == 11, below.height\n")
     library = os.path.join(prefix, "lib/libamphora-planner.so.1")
     run(sys.executable, "-c", code, env={
         **os.environ, "PYTHONPATH": os.path.join(ROOT, "python"),

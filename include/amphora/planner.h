@@ -77,6 +77,11 @@ typedef struct amphora_planner_relation {
     int64_t bytes;
 } amphora_planner_relation;
 
+/* Two buffers, by index, that conflict whatever their lives. */
+typedef struct amphora_planner_pair {
+    uint32_t a, b;
+} amphora_planner_pair;
+
 typedef struct amphora_planner_problem {
     size_t struct_size; /* sizeof(amphora_planner_problem) */
     const amphora_planner_buffer *buffers;
@@ -84,7 +89,18 @@ typedef struct amphora_planner_problem {
     uint32_t n_buffers, n_relations;
     uint64_t capacity;  /* bytes; 0: no end, as low as possible */
     uint64_t alignment; /* of every offset; 0 is 1 */
-} amphora_planner_problem;
+
+    /* Where one line of time cannot say what conflicts (forks and joins,
+     * several cores or streams). Beside `first` and `end`, which may all be 0:
+     */
+    const amphora_planner_pair *conflicts;
+    size_t n_conflicts;
+    /* Vector clocks, 2 n_streams numbers a buffer: when it is born, in each
+     * stream, then when it dies. Two conflict unless one is dead, in each
+     * stream, when the other is born. */
+    const int64_t *clocks;
+    uint32_t n_streams;
+} amphora_planner_problem; /* struct_size may be that without these */
 
 /* What is known so far. */
 typedef struct amphora_planner_progress {

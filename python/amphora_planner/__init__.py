@@ -31,12 +31,20 @@ class _Relation(ctypes.Structure):
                 ("bytes", ctypes.c_int64)]
 
 
+class _Pair(ctypes.Structure):
+    _fields_ = [("a", _U32), ("b", _U32)]
+
+
 class _Problem(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_size_t),
                 ("buffers", ctypes.POINTER(_Buffer)),
                 ("relations", ctypes.POINTER(_Relation)),
                 ("n_buffers", _U32), ("n_relations", _U32),
-                ("capacity", _U64), ("alignment", _U64)]
+                ("capacity", _U64), ("alignment", _U64),
+                ("conflicts", ctypes.POINTER(_Pair)),
+                ("n_conflicts", ctypes.c_size_t),
+                ("clocks", ctypes.POINTER(ctypes.c_int64)),
+                ("n_streams", _U32)]
 
 
 class _Progress(ctypes.Structure):
@@ -142,19 +150,66 @@ def _buffers(lower, upper, sizes, alignments, pins, gaps):
     return array
 
 
+_KINDS = ("inside", "share", "same", "below")
+
+
+def _relations(relations, n):
+    array = (_Relation * max(len(relations), 1))()
+    for i, (kind, a, b, *by) in enumerate(relations):
+        if kind not in _KINDS:
+            raise ValueError(f"'{kind}' is none of {', '.join(_KINDS)}")
+        array[i] = _Relation(_KINDS.index(kind), *_indices((a, b), n),
+                             int(by[0]) if by else 0)
+    return array
+
+
+def _indices(pair, n):
+    a, b = int(pair[0]), int(pair[1])
+    if not (0 <= a < n and 0 <= b < n):
+        raise ValueError(f"({a}, {b}) are not two of {n} buffers")
+    return a, b
+
+
+def _clocks(lower, upper, n):
+    """(n_streams, array): 0 where the lives are on one line of time."""
+    if not n or lower is None or not hasattr(lower[0], "__len__"):
+        return 0, None
+    streams = len(lower[0])
+    if len(lower) != n or len(upper) != n or not streams:
+        raise ValueError(f"not {n} clocks of one stream or more")
+    array = (ctypes.c_int64 * (2 * n * streams))()
+    for i, (born, dies) in enumerate(zip(lower, upper)):
+        if len(born) != streams or len(dies) != streams:
+            raise ValueError(f"buffer {i}: not {streams} streams")
+        for s in range(streams):
+            array[2 * i * streams + s] = int(born[s])
+            array[(2 * i + 1) * streams + s] = int(dies[s])
+    return streams, array
+
+
 def place(lower, upper, sizes, capacity=0, alignments=None, pins=None,
           gaps=None, planner=None, steps=0, seconds=0.0, seed=0, lowest=False,
-          progress=None):
+          progress=None, conflicts=(), relations=()):
     """Offsets of buffers that are alive in steps [lower, upper).
 
     gaps: for each buffer a list of (first, end); pins: an offset or None each.
+    relations: ("below", a, b, bytes), ("share", a, b), ...: docs/pack.md.
+    conflicts: pairs (a, b) that conflict whatever their lives; lower and upper
+    may be None. Lives on several streams: lower[i] and upper[i] are sequences,
+    of one number a stream.
     progress(seconds, height): called with each better placement; True cancels.
     Raises Infeasible, Undecided, ValueError, MemoryError.
     """
     n = len(sizes)
+    streams, clocks = _clocks(lower, upper, n)
+    if streams:
+        lower = upper = None
     buffers = _buffers(lower, upper, sizes, alignments, pins, gaps)
-    problem = _Problem(ctypes.sizeof(_Problem), buffers, None, n, 0, capacity,
-                       0)
+    pairs = (_Pair * max(len(conflicts), 1))(
+        *[_Pair(*_indices(pair, n)) for pair in conflicts])
+    problem = _Problem(ctypes.sizeof(_Problem), buffers,
+                       _relations(relations, n), n, len(relations), capacity,
+                       0, pairs, len(conflicts), clocks, streams)
 
     def call(_, at):
         told = at.contents

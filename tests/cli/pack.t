@@ -44,6 +44,28 @@ c,0,3,4
 --- file behind.csv
 id,lower,upper,size
 a,0,"3" 3,4
+--- file list.csv
+id,size,conflicts
+a,4,b c
+b,2,c
+c,4,d
+d,3,a
+--- file wrong-list.csv
+id,size,conflicts
+a,4,b a e
+b,2,
+--- file streams.csv
+id,lower,upper,size
+a,0 0,3 0,4
+b,3 0,5 2,2
+c,0 1,2 4,4
+d,5 2,7 5,3
+--- file wrong-streams.csv
+id,lower,upper,size,gaps
+a,0 0,3 0,4,
+b,3,5 2,2,
+c,0 1,0 0,4,
+d,5 2,7 5,3,6-7
 --- file steps.csv
 id,lower,upper,size
 a,0,2,4
@@ -92,6 +114,73 @@ c,1000000000000,1000000000009,2,2,,1000000000002-1000000000004,6
 --- stdout
 1
 --- stderr
+--- run amphora pack list.csv -o out.csv
+--- exit 0
+--- stdout
+planner                       height           bound                      nodes  ms
+portfolio                         11              11  the least               0  <ms>
+--- stderr
+--- run cat out.csv
+--- exit 0
+--- stdout
+id,size,conflicts,offset
+a,4,b c,0
+b,2,c,8
+c,4,d,4
+d,3,a,8
+--- stderr
+--- run amphora pack wrong-list.csv
+--- exit 1
+--- stdout
+--- stderr
+wrong-list.csv:2:7: error: 'a' is not a conflict: it names the buffer itself
+    a,4,b a e
+          ^
+wrong-list.csv:2:9: error: 'e' is not a conflict: there is no buffer 'e'
+    a,4,b a e
+            ^
+--- run amphora pack streams.csv -o out.csv
+--- exit 0
+--- stdout
+planner                       height           bound                      nodes  ms
+portfolio                          8               8  the least               0  <ms>
+--- stderr
+--- run cat out.csv
+--- exit 0
+--- stdout
+id,lower,upper,size,offset
+a,0 0,3 0,4,4
+b,3 0,5 2,2,4
+c,0 1,2 4,4,0
+d,5 2,7 5,3,4
+--- stderr
+--- run amphora pack streams.csv --capacity 5
+--- exit 3
+--- stdout
+planner                       height           bound                      nodes  ms
+portfolio                          -               8  infeasible              0  <ms>
+--- stderr
+streams.csv: error: no placement within 5 bytes exists: these 2 buffers need at least 8, and none of them can be left out
+streams.csv: note: a: 4 bytes, alive 0 to 3 | 0 to 0
+streams.csv: note: c: 4 bytes, alive 0 to 2 | 1 to 4
+--- run amphora pack streams.csv --svg out.svg
+--- exit 2
+--- stdout
+--- stderr
+streams.csv: error: --svg draws lives on one line of time: no conflicts, one stream
+--- run amphora pack wrong-streams.csv
+--- exit 1
+--- stdout
+--- stderr
+wrong-streams.csv:3:5: error: lower and upper of all rows have the same number of streams, 2
+    b,3,5 2,2,
+        ^
+wrong-streams.csv:4:7: error: the life of c ends before it begins in stream 1
+    c,0 1,0 0,4,
+          ^
+wrong-streams.csv:5:13: error: lives on several streams have no gaps
+    d,5 2,7 5,3,6-7
+                ^
 --- run amphora pack bad.csv
 --- exit 1
 --- stdout
@@ -112,15 +201,15 @@ worse.csv:2:1: error: 4 fields under 5 columns
 worse.csv:3:3: error: lower 'zero' is not a time
     b,zero,3,4,1
       ^
+worse.csv:4:5: error: the life of c ends before it begins
+    c,3,2,-4,0
+        ^
 worse.csv:4:7: error: size '-4' is not a whole number of at least 0
     c,3,2,-4,0
           ^
 worse.csv:4:10: error: alignment '0' is not a whole number of at least 1
     c,3,2,-4,0
              ^
-worse.csv:4:5: error: the life of c ends before it begins
-    c,3,2,-4,0
-        ^
 worse.csv:5:7: error: size '99999999999999999999' is not a whole number of at least 0
     d,3,4,99999999999999999999,1
           ^

@@ -25,6 +25,10 @@ struct RawProblem {
     n_relations: u32,
     capacity: u64,
     alignment: u64,
+    conflicts: *const Pair,
+    n_conflicts: usize,
+    clocks: *const i64,
+    n_streams: u32,
 }
 
 #[repr(C)]
@@ -67,6 +71,14 @@ pub struct Span {
     pub end: u32,
 }
 
+/// Two buffers, by index, that conflict whatever their lives.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    pub a: u32,
+    pub b: u32,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Buffer {
     pub first: u32,
@@ -86,6 +98,12 @@ pub struct Options {
     pub steps: u64,
     pub seconds: f64,
     pub lowest: bool,
+    /// Beside the lives of the buffers.
+    pub conflicts: Vec<Pair>,
+    /// Vector clocks: for each buffer when it is born in each stream, then
+    /// when it dies.
+    pub clocks: Vec<i64>,
+    pub n_streams: u32,
 }
 
 #[derive(Debug)]
@@ -107,6 +125,10 @@ pub enum Error {
 }
 
 pub fn place(buffers: &[Buffer], options: &Options) -> Result<Placement, Error> {
+    let streams = options.n_streams as usize;
+    if options.clocks.len() != 2 * streams * buffers.len() {
+        return Err(Error::Invalid("not two clocks a buffer".into()));
+    }
     let raw: Vec<RawBuffer> = buffers
         .iter()
         .map(|b| RawBuffer {
@@ -128,6 +150,10 @@ pub fn place(buffers: &[Buffer], options: &Options) -> Result<Placement, Error> 
         n_relations: 0,
         capacity: options.capacity,
         alignment: 0,
+        conflicts: options.conflicts.as_ptr(),
+        n_conflicts: options.conflicts.len(),
+        clocks: options.clocks.as_ptr(),
+        n_streams: options.n_streams,
     };
     let asked = RawOptions {
         struct_size: std::mem::size_of::<RawOptions>(),
@@ -182,6 +208,25 @@ mod tests {
         let found = place(&three(), &options).unwrap();
         assert_eq!(found.height, 16);
         assert!(found.proved);
+    }
+
+    #[test]
+    fn conflicts_and_streams() {
+        let size = |size| Buffer { size, ..Default::default() };
+        let three = [size(8), size(4), size(2)];
+        let pairs = Options {
+            conflicts: vec![Pair { a: 0, b: 1 }, Pair { a: 1, b: 2 }],
+            ..Default::default()
+        };
+        assert_eq!(place(&three, &pairs).unwrap().height, 12);
+        let streams = Options {
+            clocks: vec![0, 0, 3, 0, 0, 1, 2, 4, 3, 4, 5, 5],
+            n_streams: 2,
+            ..Default::default()
+        };
+        assert_eq!(place(&three, &streams).unwrap().height, 12);
+        let short = Options { n_streams: 2, ..Default::default() };
+        assert!(matches!(place(&three, &short), Err(Error::Invalid(_))));
     }
 
     #[test]

@@ -77,11 +77,51 @@ static void arguments(void) {
     expect(place(NULL, &r) == AMPHORA_PLANNER_INFEASIBLE, "10 bytes");
     make();
     expect(amphora_planner_place(NULL, NULL, NULL, NULL) ==
-               AMPHORA_PLANNER_INVALID, "NULL");
+               AMPHORA_PLANNER_INVALID,
+           "NULL");
     amphora_planner_relation circle[2] = {{0, 1, 2, 0}, {0, 2, 1, 0}};
     problem.relations = circle;
     problem.n_relations = 2;
     expect(place(NULL, &r) == AMPHORA_PLANNER_INFEASIBLE, "a circle");
+    make();
+}
+
+/* Conflicts in place of lives; callers that know of none. */
+static void conflicts(void) {
+    amphora_planner_result r;
+    static amphora_planner_pair pair[N];
+    static int64_t clock[4 * N];
+    for (uint32_t i = 0; i < N; i++) {
+        buffer[i].first = buffer[i].end = 0;
+        pair[i] = (amphora_planner_pair){i, (i + 1) % N};
+    }
+    expect(place(NULL, &r) == AMPHORA_PLANNER_FITS && r.proved, "no conflicts");
+    uint64_t largest = r.height;
+    problem.conflicts = pair;
+    problem.n_conflicts = N;
+    expect(place(NULL, &r) == AMPHORA_PLANNER_FITS && r.height > largest,
+           "a circle of conflicts");
+    pair[5].b = N;
+    expect(place(NULL, &r) == AMPHORA_PLANNER_INVALID &&
+               strstr(r.message, "conflict 5"),
+           "no such buffer");
+    problem.n_conflicts = SIZE_MAX;
+    expect(place(NULL, &r) == AMPHORA_PLANNER_INVALID, "too many pairs");
+    problem.struct_size = offsetof(amphora_planner_problem, conflicts);
+    expect(place(NULL, &r) == AMPHORA_PLANNER_FITS && r.height == largest,
+           "what was compiled before there were conflicts");
+    problem.struct_size = sizeof problem;
+    problem.n_conflicts = 0;
+    problem.n_streams = 2;
+    expect(place(NULL, &r) == AMPHORA_PLANNER_INVALID, "no clocks");
+    problem.clocks = clock;
+    for (int i = 0; i < N; i++)
+        clock[4 * i] = -i, clock[4 * i + 2] = 1 - i, clock[4 * i + 3] = i & 1;
+    expect(place(NULL, &r) == AMPHORA_PLANNER_FITS, "streams");
+    clock[4 * 9 + 3] = -1;
+    expect(place(NULL, &r) == AMPHORA_PLANNER_INVALID &&
+               strstr(r.message, "buffer 9"),
+           "a clock that goes back");
     make();
 }
 
@@ -97,7 +137,8 @@ static void no_memory(void) {
         none += status == AMPHORA_PLANNER_NO_MEMORY;
         some += status == AMPHORA_PLANNER_FITS && r.stopped;
         expect(status == AMPHORA_PLANNER_NO_MEMORY ||
-                   status == AMPHORA_PLANNER_FITS, "status without memory");
+                   status == AMPHORA_PLANNER_FITS,
+               "status without memory");
     }
     expect(none > 3 && some > 3, "both outcomes without memory");
 }
@@ -148,6 +189,7 @@ static void threads(void) {
 int main(void) {
     make();
     arguments();
+    conflicts();
     no_memory();
     stops();
     threads();
