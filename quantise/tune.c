@@ -181,22 +181,38 @@ static uint32_t tune_group(Tuner *t, uint32_t group) {
     return changed;
 }
 
+/* Each range once; how many changed. */
+static uint32_t tune_once(Tuner *t, uint32_t groups) {
+    uint32_t changed = 0, done = 0;
+    for (uint32_t k = 0; k < t->from->g->tensor.n; k++) {
+        if (t->from->groups.of[k] == k)
+            flow_progress(t->f, "ranges tried", ++done, groups);
+        changed += is_free(t, k) ? tune_group(t, k) : 0;
+    }
+    return changed;
+}
+
+/* A power of two is tried twice, not six times: there is time to ask what else
+ * is better behind what has changed. */
 Scheme tune_ranges(Flow *f, const State *from, const char **detail) {
+    enum { ROUNDS = 4 };
     Tuner t;
-    uint32_t groups = 0, changed = 0, done = 0;
+    uint32_t groups = 0, changes = 0;
     for (uint32_t k = 0; k < from->g->tensor.n; k++)
         groups += from->groups.of[k] == k;
-    if (!start(&t, f, from, 3 * groups)) {
+    bool pow2 = f->options->numbers.pow2;
+    if (!start(&t, f, from, (pow2 ? 2 * ROUNDS : 3) * groups)) {
         *detail = "the network is too large for so many tries";
         return from->scheme;
     }
-    for (uint32_t k = 0; k < from->g->tensor.n; k++) {
-        if (from->groups.of[k] == k)
-            flow_progress(f, "ranges tried", ++done, groups);
-        changed += is_free(&t, k) ? tune_group(&t, k) : 0;
+    for (int i = 0; i < (pow2 ? ROUNDS : 1); i++) {
+        uint32_t changed = tune_once(&t, groups);
+        changes += changed;
+        if (!changed)
+            break;
     }
     end(&t);
-    *detail = arena_printf(f->arena, "%u of %u changed", changed, groups);
+    *detail = arena_printf(f->arena, "%u changes of %u", changes, groups);
     return t.scheme;
 }
 
