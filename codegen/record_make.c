@@ -127,11 +127,19 @@ static RecordOperand weights_of(const Maker *m, const Action *a) {
         .stride = {b->taps * element, 0, element}};
 }
 
+/* A second operand with rows and columns of its own is read whole. */
+static RecordOperand input_of(const Maker *m, const Action *a, uint32_t i) {
+    const Placement *p = &m->plan->placement[a->in[i]];
+    HwOperand role = hw_operand(i, a->n_in);
+    bool own = i == 1 && insn_own_plane(a->legal.op);
+    return own ? operand_of(m, role, a->in[i], p->row, p->rows, p->col, p->cols)
+               : operand_of(m, role, a->in[i], a->in_row, a->in_rows, a->in_col,
+                            a->in_cols);
+}
+
 static void add_run(const Maker *m, const Action *a, Record *r) {
     for (uint32_t i = 0; i < a->n_in; i++)
-        add_operand(r,
-                    operand_of(m, hw_operand(i, a->n_in), a->in[i], a->in_row,
-                               a->in_rows, a->in_col, a->in_cols));
+        add_operand(r, input_of(m, a, i));
     add_operand(
         r, operand_of(m, HW_OUT, a->out, a->row, a->rows, a->col, a->cols));
     if (a->weights)

@@ -104,7 +104,7 @@ Convert convert_concat;
 /* volumes_norms.c; the second: a division that is the last part of a norm */
 Convert convert_norm, convert_norm_in_parts, convert_softmax, convert_reduce;
 /* volumes_lines.c */
-Convert convert_conv, convert_pool, convert_pad;
+Convert convert_conv, convert_pool, convert_pad, convert_taps;
 /* volumes_mix.c */
 Convert convert_matmul;
 

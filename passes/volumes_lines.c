@@ -6,6 +6,9 @@
  */
 #include "passes/volumes.h"
 
+#include "graph/quant.h"
+
+#include <math.h>
 #include <string.h>
 
 /* Whether the axis goes once along a dimension, and does nothing else. */
@@ -47,6 +50,65 @@ static bool give_turned(Volumes *v, const Layer *layer) {
     TensorId out = volumes_add(v, layer);
     View view = view_of_image(v->arena, out, &graph_tensor(v->g, out)->shape);
     view_transpose(&view, &turned);
+    volumes_give(v, &view);
+    return true;
+}
+
+/* The sums that a GATHER makes along an axis of `from` elements, as a matrix.
+ */
+static double *matrix_of(Volumes *v, uint32_t from) {
+    uint32_t n = v->node->attr.gather.n, taps = v->node->attr.gather.taps;
+    double *index = ARENA_ARRAY(v->arena, double, (size_t)n *taps);
+    double *factor = ARENA_ARRAY(v->arena, double, (size_t)n *taps);
+    double *matrix = ARENA_ARRAY(v->arena, double, (size_t)n *from);
+    const_read_f64(graph_const(v->g, v->node->constant[CONST_INDEX]), index);
+    const_read_f64(graph_const(v->g, v->node->constant[CONST_VALUE]), factor);
+    for (size_t i = 0; i < (size_t)n * taps; i++)
+        matrix[i / taps * from + (size_t)index[i]] += factor[i];
+    return matrix;
+}
+
+static bool is_identity(const double *matrix, uint32_t n, uint32_t from) {
+    bool same = n == from;
+    for (size_t i = 0; same && i < (size_t)n * n; i++)
+        same = fabs(matrix[i] - (i / n == i % n)) <= 0;
+    return same;
+}
+
+/* Rows or columns between others, as bilinear resizes have them: they are
+ * channels meanwhile, which a convolution mixes. */
+bool convert_taps(Volumes *v) {
+    View view;
+    TensorId image;
+    const Node *node = v->node;
+    uint32_t axis = node->attr.gather.axis, n = node->attr.gather.n;
+    if (node->act.kind != ACT_NONE || quant_is_at(v->g, node) ||
+        node->constant[CONST_INDEX].i == NONE ||
+        node->constant[CONST_VALUE].i == NONE ||
+        !volumes_has(v, HW_OP_TRANSPOSE) || !volumes_see(v, 0, &view))
+        return false;
+    uint32_t from = volumes_in(v, 0)->dim[axis];
+    if ((uint64_t)n * from > 1 << 24)
+        return false;
+    double *matrix = matrix_of(v, from);
+    if (is_identity(matrix, n, from)) {
+        volumes_give(v, &view);
+        return true;
+    }
+    if (axis < 2 || !volumes_image(v, &view, &image))
+        return false;
+    Shape perm = {4, {0, axis, axis == 2 ? 1 : 2, axis == 2 ? 3 : 1}};
+    Shape shape = shape_nchw(n, from, 1, 1);
+    Layer layer = layer_of(OP_CONV, "volume", volumes_turned(v, image, &perm));
+    layer.attr.conv = (ConvAttr){.out_c = n,
+                                 .groups = 1,
+                                 .kernel = {1, 1},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1}};
+    layer.no_bias = true;
+    layer.constant[CONST_WEIGHT] = volumes_const(v, shape, matrix);
+    image = volumes_turned(v, volumes_add(v, &layer), &perm);
+    view = view_of_image(v->arena, image, volumes_out(v));
     volumes_give(v, &view);
     return true;
 }

@@ -71,7 +71,9 @@ bool convert_gather(Volumes *v) {
     double *index = ARENA_ARRAY(v->arena, double, n);
     double *factor = ARENA_ARRAY(v->arena, double, n);
     uint32_t *at = ARENA_ARRAY(v->arena, uint32_t, n);
-    if (volumes_has_act(v) || node->attr.gather.taps != 1 ||
+    if (node->attr.gather.taps != 1)
+        return convert_taps(v);
+    if (volumes_has_act(v) ||
         (volumes_plain(v, 0) && node->attr.gather.axis < 2) ||
         node->constant[CONST_INDEX].i == NONE ||
         node->constant[CONST_VALUE].i == NONE || !volumes_see(v, 0, &view))

@@ -305,6 +305,22 @@ class Pooled(nn.Module):
         return self.own(x + self.by * y)
 
 
+class Resized(nn.Module):
+    """Bilinear, between corners and between centres, by any factor."""
+
+    def __init__(self):
+        super().__init__()
+        self.look = nn.Conv2d(3, 8, 3, padding=1)
+        self.last = nn.Conv2d(16, 4, 1)
+
+    def forward(self, x):
+        x = F.relu(self.look(x))
+        y = [F.interpolate(x, size=(11, 14), mode="bilinear", align_corners=c)
+             for c in (False, True)]
+        return F.interpolate(self.last(torch.cat(y, 1)), scale_factor=2,
+                             mode="bilinear")
+
+
 # ---- gates ----
 
 class Gates(nn.Module):
@@ -373,6 +389,7 @@ NETS = {  # a module, its inputs, layers of the host
     "diffusion": (Diffusion, [drawn(1, 32, 6, 4), drawn(1, 16),
                               drawn(1, 5, 24)], 0),
     "mixer": (Mixer, [drawn(1, 3, 32, 32)], 0),
+    "resized": (Resized, [drawn(1, 3, 6, 9)], 0),
     "pooled": (Pooled, [drawn(1, 3, 32, 32)], 0),
     "gates": (Gates, [drawn(1, 3, 16, 12)], 0),
     "bands": (Bands, [drawn(1, 1, 20, 12)], 0),
