@@ -4,8 +4,9 @@
 Networks of bench/networks.py at 90, 75, 50 and 25 % of their peak, on
 bench/rows.yaml: no cell moves more than LRU, which pays for no buffers, nor
 for the place of a concat, with and without the weights that are read again;
-the simulator counts ours, and finds nothing wrong. Without --long two of them. Nothing moves where concats of which members are
-read late keep no place for what is not needed any more.
+the simulator counts ours, and finds nothing wrong. Without --long one of them.
+Nothing moves where concats of which members are read late keep no place for
+what is not needed any more.
 LRU with members of concats by themselves, which bench/residency.py divides by,
 has the figures of ../shared/facts/two-level.md 2.3 where peaks are the same.
 """
@@ -19,8 +20,9 @@ import residency  # noqa: E402
 import tool  # noqa: E402
 import traffic  # noqa: E402
 
-QUICK = ["u-net", "segnet"]
-LONG = ["nasnet-imagenet", "darts-imagenet", "amoebanet-imagenet", "pnasnet"]
+QUICK = ["u-net"]
+LONG = ["segnet", "nasnet-imagenet", "darts-imagenet", "amoebanet-imagenet",
+        "pnasnet"]
 # Volumes of one size in memory that they fill to the last byte: parts of them
 # stay, but few placements hold these.
 TIGHT, TIGHT_PARTS = ["nasnet-cifar", "darts-cifar"], (0.90, 0.75)

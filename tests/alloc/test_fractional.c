@@ -11,6 +11,7 @@
 #include "alloc/live/live.h"
 #include "alloc/search/search.h"
 #include "tests/alloc/case.h"
+#include "tests/effort.h"
 
 enum { CHANNELS = 4, ROW = 8, CHANNEL_BYTES = ROW * ROW };
 
@@ -177,7 +178,7 @@ static void grow(Case *c, uint64_t seed) {
 static void equals_the_best_choice(void **state) {
     (void)state;
     uint32_t tried = 0, equal = 0;
-    for (uint64_t seed = 0; seed < 800; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(800, 160); seed++) {
         Case c = case_new(2 * CHANNELS * CHANNEL_BYTES +
                           CHANNEL_BYTES / 2 * (seed % 9));
         grow(&c, seed);
@@ -202,7 +203,7 @@ static void equals_the_best_choice(void **state) {
     }
     print_message("%u networks, %u with the best of all choices\n", tried,
                   equal);
-    assert_true(tried >= 100 && equal == tried);
+    assert_true(tried >= cases_of(100, 20) && equal == tried);
 }
 
 /* What is said of plans layer by layer holds for all that are found, and is
@@ -210,7 +211,7 @@ static void equals_the_best_choice(void **state) {
 static void bounds_hold(void **state) {
     (void)state;
     uint32_t found = 0, more = 0;
-    for (uint64_t seed = 1; seed <= 40; seed++)
+    for (uint64_t seed = 1; seed <= cases_of(40, 8); seed++)
         for (uint64_t size = 4000; size <= 40000; size += 4000) {
             Arena *arena = arena_new("bounds");
             Diag *diag = diag_new(arena);
@@ -227,7 +228,7 @@ static void bounds_hold(void **state) {
             arena_free(arena);
         }
     print_message("%u plans, %u with a bound of their own\n", found, more);
-    assert_true(found > 100 && more > 5);
+    assert_true(found > cases_of(100, 20) && more > cases_of(5, 0));
 }
 
 int main(void) {
