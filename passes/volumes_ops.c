@@ -127,8 +127,35 @@ static TensorId scaled(Volumes *v, TensorId base, uint32_t c, const Line *line,
     return volumes_add(v, &layer);
 }
 
+/* Scores times a number are those of queries times that, which go into weights;
+ * and nothing stands between scores and their softmax. */
+static bool scales_queries(Volumes *v, const View *view, const Line *line) {
+    const Node *mix =
+        graph_node(v->g, graph_tensor(v->g, view->base)->producer);
+    uint32_t c = view->size[VIEW_C];
+    if (mix->op != OP_MIX || mix->attr.mix.over_pixels ||
+        mix->attr.mix.attends || volumes_has_act(v) ||
+        !volumes_alike(line->a, c) || !volumes_alike(line->b, c) ||
+        fabs(line->b[0]) > 0)
+        return false;
+    Layer layer = layer_of(OP_MIX, "volume", mix->in[0]);
+    layer.attr = mix->attr;
+    layer.n_in = 2;
+    layer.in[1] = mix->in[1];
+    uint32_t wide = graph_tensor(v->g, mix->in[0])->shape.dim[1];
+    Line same = line_new(v, wide);
+    for (uint32_t i = 0; i < wide; i++)
+        same.a[i] = line->a[0];
+    layer.in[0] = scaled(v, mix->in[0], wide, &same, (Act){0});
+    View made = view_over(view, volumes_add(v, &layer), c);
+    volumes_give(v, &made);
+    return true;
+}
+
 static void give_scaled(Volumes *v, const View *view, const Line *line) {
     uint32_t c = view->size[VIEW_C];
+    if (scales_queries(v, view, line))
+        return;
     View made =
         view_over(view, scaled(v, view->base, c, line, v->node->act), c);
     volumes_give(v, &made);

@@ -182,10 +182,11 @@ def attends():
         verifies("... on the host", path, "ring-npu")
 
 
-def block():
+def block(late):
     """A block of ViT-Ti: no memory holds the scores of 197 x 197 pixels."""
     net = Net([("x", [1, 197, 192])])
-    z = attention(net, layer_norm(net, "x", 192, False), 1, 197, 192, 3)
+    z = attention(net, layer_norm(net, "x", 192, False), 1, 197, 192, 3,
+                  late=late)
     y = net.node("Add", ["x", z])
     z = net.node("Gelu", [linear(net, layer_norm(net, y, 192, False), 192,
                                  768)])
@@ -283,17 +284,21 @@ def layer_norm(net, x, c, parts):
     return net.node("Add", [y, bias])
 
 
-def attention(net, x, batch, tokens, c, heads, bias=None):
-    """Over [batch, tokens, c], as exports have it."""
+def attention(net, x, batch, tokens, c, heads, bias=None, late=False):
+    """Over [batch, tokens, c], as exports have it; queries are scaled, or scores.
+    """
     d = c // heads
     y = net.node("Reshape", [linear(net, x, c, 3 * c),
                              net.whole(batch, tokens, 3, heads, d)])
     y = net.node("Transpose", [y], perm=[2, 0, 3, 1, 4])
     q, k, v = (net.node("Gather", [y, net.scalar(i)], axis=0)
                for i in range(3))
-    q = net.node("Mul", [q, net.floats([], [d**-0.5])])
-    y = net.node("MatMul", [q, net.node("Transpose", [k],
-                                        perm=[0, 1, 3, 2])])
+    k = net.node("Transpose", [k], perm=[0, 1, 3, 2])
+    if not late:
+        q = net.node("Mul", [q, net.floats([], [d**-0.5])])
+    y = net.node("MatMul", [q, k])
+    if late:
+        y = net.node("Mul", [y, net.floats([], [d**-0.5])])
     if bias:
         y = net.node("Add", [y, net.floats(bias, ramp(math.prod(bias)))])
     y = net.node("MatMul", [net.node("Softmax", [y], axis=-1), v])
@@ -406,7 +411,8 @@ def main():
     tokens()
     attends()
     transformer()
-    block()
+    block(False)
+    block(True)
     crossed()
     shifted_windows()
     over_time()
