@@ -77,6 +77,17 @@ static void mark_outputs(Mx *mx, const cJSON *heads) {
     }
 }
 
+/* Seeded weights are numbers, and what reads codes by them computes numbers. */
+static void warn_of_numbers(const Mx *mx) {
+    for (uint32_t i = 0; i < mx->n && !mx->net.options->weights; i++)
+        if (mx->node[i].ranged) {
+            diag_warning(mx->net.diag, mx->net.loc,
+                         "codes of weights are in the .params file: without "
+                         "--weights layers compute real numbers");
+            return;
+        }
+}
+
 static bool build(Mx *mx, const cJSON *json) {
     const cJSON *heads = cJSON_GetObjectItemCaseSensitive(json, "heads");
     if (!mx_read_nodes(mx, json))
@@ -87,6 +98,7 @@ static bool build(Mx *mx, const cJSON *json) {
         if (needed[i] && !mx_is_variable(&mx->node[i]))
             build_node(mx, &mx->node[i]);
     mark_outputs(mx, heads);
+    warn_of_numbers(mx);
     if (!mx->net.g->output.n && !diag_errors(mx->net.diag))
         diag_error(mx->net.diag, mx->net.loc, "heads names no output");
     if (!diag_errors(mx->net.diag))
