@@ -49,8 +49,8 @@ typedef struct NestKnown {
 /* boxes.c: what fits into so many bytes. */
 typedef struct BoxKnown {
     bool asked;
-    uint64_t free;
-    Mode mode; /* whole: nothing does */
+    uint64_t free, total, first; /* of all memories; the first one's size */
+    Mode mode;                   /* whole: nothing does */
 } BoxKnown;
 typedef struct NestTable NestTable;
 typedef struct KnownCascades KnownCascades;

@@ -26,6 +26,10 @@ Rows rows_needed(const Graph *g, NodeId node, uint32_t row, uint32_t rows);
 /* The same along an axis: 0 rows, 1 columns. */
 Rows axis_needed(const Graph *g, NodeId node, uint32_t axis, uint32_t at,
                  uint32_t n);
+/* For all of the node's result: those that no window reads, too. */
+Rows axis_whole(const Graph *g, NodeId node, uint32_t axis);
+/* Columns as an instruction is told: for all of them, all. */
+Rows columns_needed(const Graph *g, NodeId node, uint32_t col, uint32_t cols);
 /* Of a convolution with its pool: how many are in front of the pool. */
 uint32_t axis_before_pool(const Graph *g, NodeId node, uint32_t axis,
                           uint32_t at, uint32_t n);

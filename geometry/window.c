@@ -158,6 +158,33 @@ Rows rows_needed(const Graph *g, NodeId id, uint32_t row, uint32_t rows) {
     return axis_needed(g, id, 0, row, rows);
 }
 
+static uint32_t pad_in_front(const Node *node, uint32_t axis) {
+    switch (node->op) {
+    case OP_CONV:
+    case OP_CONV_POOL:
+    case OP_DECONV:
+        return node->attr.conv.pad[axis];
+    case OP_POOL:
+        return node->attr.pool.pad[axis];
+    default:
+        return 0;
+    }
+}
+
+Rows axis_whole(const Graph *g, NodeId id, uint32_t axis) {
+    const Node *node = graph_node(g, id);
+    return (Rows){
+        .in_rows = in_size(g, node, axis),
+        .pad_top = pad_in_front(node, axis),
+        .pool_pad_top =
+            node->op == OP_CONV_POOL ? node->attr.pool.pad[axis] : 0};
+}
+
+Rows columns_needed(const Graph *g, NodeId id, uint32_t col, uint32_t cols) {
+    bool all = cols == plan_volume(g, graph_node(g, id)->out[0]).w;
+    return all ? axis_whole(g, id, 1) : axis_needed(g, id, 1, col, cols);
+}
+
 /* ---- what transposed convolutions and upsampling make at a time ---- */
 
 bool deconv_spreads(const Node *node) {

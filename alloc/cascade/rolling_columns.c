@@ -341,7 +341,7 @@ static bool sweep_node(Sweep *s, uint32_t i, uint32_t end) {
                          .rows = rows,
                          .cols = {col, cols},
                          .in_rows = in_rows,
-                         .in_cols = axis_needed(s->f->g, id, 1, col, cols)};
+                         .in_cols = columns_needed(s->f->g, id, col, cols)};
         if (!turn.in_rows.in_rows || !turn.in_cols.in_rows ||
             !operands_swept(s, i, &turn.in_cols))
             return false;

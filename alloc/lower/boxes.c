@@ -65,11 +65,8 @@ static void run_box(BoxLoop *l, const Box *box) {
     Emit *e = l->e;
     const Node *node = graph_node(e->f->g, l->id);
     Rows rows = axis_needed(e->f->g, l->id, 0, box->row, box->rows);
-    Rows cols = axis_needed(e->f->g, l->id, 1, box->col, box->cols);
-    Volume in = plan_volume(e->f->g, node->in[0]);
-    uint32_t all = in.c;
-    if (box->cols == l->out.w) /* those that no window reads, too */
-        cols.in_row = 0, cols.in_rows = in.w;
+    Rows cols = columns_needed(e->f->g, l->id, box->col, box->cols);
+    uint32_t all = plan_volume(e->f->g, node->in[0]).c;
     Box read = {rows.in_row,
                 rows.in_rows,
                 cols.in_row,

@@ -8,19 +8,13 @@
 #include "alloc/live/live.h"
 #include "alloc/lower/emit.h"
 
-static void set_whole(const Facts *f, const Node *node, Action *a) {
-    bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL ||
-                node->op == OP_DECONV;
-    a->in_rows = plan_volume(f->g, node->in[0]).h;
-    a->in_cols = plan_volume(f->g, node->in[0]).w;
-    a->pad_top = conv                  ? node->attr.conv.pad[0]
-                 : node->op == OP_POOL ? node->attr.pool.pad[0]
-                                       : 0;
-    a->pad_left = conv                  ? node->attr.conv.pad[1]
-                  : node->op == OP_POOL ? node->attr.pool.pad[1]
-                                        : 0;
-    if (node->op == OP_CONV_POOL)
-        a->pool_pad_top = node->attr.pool.pad[0];
+static void set_whole(const Facts *f, NodeId id, Action *a) {
+    Rows rows = axis_whole(f->g, id, 0), cols = axis_whole(f->g, id, 1);
+    a->in_rows = rows.in_rows;
+    a->in_cols = cols.in_rows;
+    a->pad_top = rows.pad_top;
+    a->pad_left = cols.pad_top;
+    a->pool_pad_top = rows.pool_pad_top;
 }
 
 Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
@@ -28,7 +22,7 @@ Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
     Action a = emit_new(e, ACTION_RUN, node->n_in, in, out);
     a.node = id;
     a.legal = e->f->legal[id.i];
-    set_whole(e->f, node, &a);
+    set_whole(e->f, id, &a);
     return a;
 }
 

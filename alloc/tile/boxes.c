@@ -50,9 +50,9 @@ static bool pieces_of(const Boxes *b, uint32_t axis, uint32_t all, Cut *cut) {
     *cut = (Cut){.n = cut->n, .pieces = (uint32_t)ceil_div(all, cut->n)};
     for (uint32_t at = 0; at < all; at += cut->n) {
         uint32_t n = smaller32(cut->n, all - at);
-        uint32_t in = axis_needed(b->f->g, b->id, axis, at, n).in_rows;
-        if (axis == 1 && n == all) /* those that no window reads, too */
-            in = b->in.w;
+        Rows need = axis ? columns_needed(b->f->g, b->id, at, n)
+                         : rows_needed(b->f->g, b->id, at, n);
+        uint32_t in = need.in_rows;
         if (!in)
             return false;
         cut->most = in > cut->most ? in : cut->most;
@@ -156,7 +156,7 @@ static uint64_t cost_of(const Boxes *b, const Cut *rows, const Cut *cols,
 
 /* ---- the choice ---- */
 
-static bool boxes_look(const Facts *f, NodeId id, Boxes *b) {
+static bool boxes_open(const Facts *f, NodeId id, Boxes *b) {
     const Node *node = graph_node(f->g, id);
     const HwTiling *tiling = &f->spec->tiling;
     if (tiling->kind != HW_TILING_SOFTWARE ||
@@ -180,6 +180,12 @@ static bool boxes_look(const Facts *f, NodeId id, Boxes *b) {
                      m->layout->element;
         b->room = m->size;
     }
+    return true;
+}
+
+static bool boxes_look(const Facts *f, NodeId id, Boxes *b) {
+    if (!boxes_open(f, id, b))
+        return false;
     cut_axis(b, 0);
     cut_axis(b, 1);
     cut_channels(b);
@@ -232,7 +238,7 @@ static void try_spot(const Boxes *b, const Cut *rows, const Cut *cols,
 static Mode boxes_search(const Facts *f, NodeId id, uint64_t free) {
     Mode mode = {.style = -1};
     uint64_t least = UINT64_MAX;
-    Boxes *b = ARENA_NEW(f->arena, Boxes);
+    Boxes box, *b = &box;
     if (!boxes_look(f, id, b))
         return mode;
     for (uint32_t i = 0; i < b->n[0]; i++)
@@ -245,13 +251,21 @@ size_t box_slots(const Graph *g) {
     return (size_t)g->node.n * BOX_SLOTS + 1;
 }
 
+/* What a box takes depends on the memories, too: what ends with one need not
+ * end aligned. */
+static bool is_known(const BoxKnown *known, const Facts *f, uint64_t free) {
+    return known->asked && known->free == free && known->total == f->total &&
+           known->first == f->spec->memory[0].size;
+}
+
 bool boxes_choose(const Facts *f, NodeId id, uint64_t free, Mode *mode) {
     BoxKnown *known = &f->memo->boxes[(size_t)id.i * BOX_SLOTS];
     uint32_t i = 0;
-    while (i + 1 < BOX_SLOTS && known[i].asked && known[i].free != free)
+    while (i + 1 < BOX_SLOTS && known[i].asked && !is_known(&known[i], f, free))
         i++;
-    if (!known[i].asked || known[i].free != free)
-        known[i] = (BoxKnown){true, free, boxes_search(f, id, free)};
+    if (!is_known(&known[i], f, free))
+        known[i] = (BoxKnown){true, free, f->total, f->spec->memory[0].size,
+                              boxes_search(f, id, free)};
     if (known[i].mode.kind == MODE_WHOLE)
         return false;
     *mode = known[i].mode;
@@ -260,7 +274,7 @@ bool boxes_choose(const Facts *f, NodeId id, uint64_t free, Mode *mode) {
 
 bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
                Mode *mode) {
-    Boxes *b = ARENA_NEW(f->arena, Boxes);
+    Boxes box, *b = &box;
     Mode best;
     if (!hwspec_stages(f->spec, f->legal[id.i].op) || !boxes_look(f, id, b) ||
         b->weights <= b->room || !boxes_choose(f, id, free, &best) ||
@@ -282,8 +296,8 @@ bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
 }
 
 uint64_t boxes_bytes(const Facts *f, NodeId id, const Mode *mode) {
-    Boxes *b = ARENA_NEW(f->arena, Boxes);
-    if (!boxes_look(f, id, b))
+    Boxes box, *b = &box;
+    if (!boxes_open(f, id, b))
         return UINT64_MAX;
     Cut rows = {.n = mode->rows}, cols = {.n = mode->cols};
     return pieces_of(b, 0, b->out.h, &rows) && pieces_of(b, 1, b->out.w, &cols)
@@ -292,7 +306,7 @@ uint64_t boxes_bytes(const Facts *f, NodeId id, const Mode *mode) {
 }
 
 bool boxes_smallest(const Facts *f, NodeId id, Mode *mode) {
-    Boxes *b = ARENA_NEW(f->arena, Boxes);
+    Boxes box, *b = &box;
     uint64_t least = UINT64_MAX;
     if (!boxes_look(f, id, b))
         return false;
