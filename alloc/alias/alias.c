@@ -17,11 +17,12 @@ static uint32_t made_at(const Facts *f, TensorId t) {
 
 /* ---- concat by placement ---- */
 
-static bool engine_reads(const Facts *f, TensorId t) {
+/* Whether an engine reads it, or a store that is for the host or an output. */
+static bool goes_alone(const Facts *f, TensorId t) {
     for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++)
-        if (on_engine(f, f->uses.node[i]))
+        if (!is_placed(f, f->uses.node[i]))
             return true;
-    return false;
+    return graph_is_output(f->g, t);
 }
 
 static bool step_divides(const HwMemory *memory, uint32_t c) {
@@ -68,13 +69,13 @@ bool volume_cuts(const Facts *f, TensorId t, uint32_t q) {
 static bool parts_addressable(const Facts *f, NodeId concat,
                               const Volume *whole, uint32_t base);
 
-/* A part that is loaded, or read by itself, needs an address of its own; of
- * others the section needs one. So do the parts of a part. */
+/* A part that is loaded, read or stored by itself needs an address of its own;
+ * of others the section needs one. So do the parts of a part. */
 static bool part_addressable(const Facts *f, TensorId t, const Volume *whole,
                              uint32_t c) {
     NodeId producer = graph_tensor(f->g, t)->producer;
     bool placed = is_placed(f, producer);
-    bool alone = (!placed && !on_engine(f, producer)) || engine_reads(f, t);
+    bool alone = (!placed && !on_engine(f, producer)) || goes_alone(f, t);
     for (uint32_t m = 0; m < f->spec->n_active; m++) {
         const HwMemory *memory = &f->spec->memory[m];
         if (alone ? !part_told(f, memory, whole, c, plan_volume(f->g, t).c)
