@@ -40,9 +40,9 @@ static void set_repl(HwFields *fields, HwOperand operand, Repl repl) {
     set(fields, HW_FIELD_OF(operand, WIDTH), repl.width);
 }
 
-static void set_part(HwFields *fields, HwOperand operand,
+static void set_part(const HwSpec *spec, HwFields *fields, HwOperand operand,
                      const Placement *placement) {
-    Repl repl = placement->whole.repl;
+    Repl repl = hwspec_repl_in(spec, placement->memory, placement->whole.repl);
     set(fields, HW_FIELD_OF(operand, PART), 1);
     set(fields, HW_FIELD_OF(operand, PART_START), placement->part_c);
     set(fields, HW_FIELD_OF(operand, PART_C), placement->whole.c);
@@ -95,7 +95,7 @@ static void set_operand(const Emitter *e, HwFields *fields, HwOperand operand,
     else
         set_repl(fields, operand, p->whole.repl);
     if (is_part)
-        set_part(fields, operand, p);
+        set_part(e->spec, fields, operand, p);
 }
 
 /* Of these rows columns [col, col + cols), which are told of a ring or a line

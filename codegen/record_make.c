@@ -97,8 +97,7 @@ static RecordOperand operand_of(const Maker *m, HwOperand role, uint32_t index,
                        .lines = p->lines,
                        .quant = tensor->quant};
     o.pitch = plan_volume(m->graph, p->tensor).w;
-    if (!(m->spec->replication.memories >> p->memory & 1))
-        o.whole.repl = (Repl){0};
+    o.whole.repl = hwspec_repl_in(m->spec, p->memory, o.whole.repl);
     find_strides(m, &o);
     return o;
 }

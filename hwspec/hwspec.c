@@ -190,6 +190,10 @@ Repl hwspec_repl_none(const HwSpec *spec, uint32_t channels) {
     return (Repl){.full = (uint32_t)ceil_div(channels, section)};
 }
 
+Repl hwspec_repl_in(const HwSpec *spec, uint32_t memory, Repl repl) {
+    return spec->replication.memories >> memory & 1 ? repl : (Repl){0};
+}
+
 static bool same_repl(Repl a, Repl b) {
     return a.full == b.full && a.sections == b.sections && a.units == b.units &&
            a.width == b.width;

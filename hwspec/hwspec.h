@@ -544,6 +544,8 @@ uint64_t hwspec_active_bytes(const HwSpec *spec);
 /* Volume without copies: sections rounded up where the layout of `memory` has
  * replication, all zero elsewhere. */
 Repl hwspec_repl_none(const HwSpec *spec, uint32_t channels);
+/* As the memory stores it: all zero where it holds no copies. */
+Repl hwspec_repl_in(const HwSpec *spec, uint32_t memory, Repl repl);
 /* Whether the machine can store C channels so, or (on_the_fly) read them so on
  * the way from DDR. Without replicated sections the copies may be named. */
 bool hwspec_repl_allowed(const HwSpec *spec, uint32_t channels, Repl repl,

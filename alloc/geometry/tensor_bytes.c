@@ -16,8 +16,7 @@ Volume row_tile_in(const Facts *f, TensorId tensor, uint32_t rows,
                    uint32_t memory) {
     Volume v = plan_volume(f->g, tensor);
     v.h = rows;
-    if (f->spec->replication.memories >> memory & 1)
-        v.repl = f->role[tensor.i].repl;
+    v.repl = hwspec_repl_in(f->spec, memory, f->role[tensor.i].repl);
     return v;
 }
 
