@@ -616,8 +616,6 @@ static uint64_t buffer_byte(Reader *r, HwField field) {
  * as many input channels. */
 static void check_nest(Reader *r, const Work *w) {
     bool depthwise = w->op == HW_OP_CONV_DEPTHWISE;
-    if (!w->tile.c)
-        return;
     if (w->op != HW_OP_CONV && !depthwise) {
         fault(r->run, "%s has no tiles of channels", hw_op_name[w->op]);
         r->ok = false;
@@ -627,6 +625,14 @@ static void check_nest(Reader *r, const Work *w) {
               w->out.c, w->tile.in_c, w->tile.c);
         r->ok = false;
     }
+}
+
+static void read_nest(Reader *r, Work *w) {
+    w->tile.weights_stay = flag(r->f, HW_F_TILE_STAYS);
+    w->tile.weights[0] = buffer_byte(r, HW_F_TILE_WEIGHTS0);
+    w->tile.weights[1] = buffer_byte(r, HW_F_TILE_WEIGHTS1);
+    w->tile.sums = buffer_byte(r, HW_F_TILE_SUMS);
+    check_nest(r, w);
 }
 
 static void read_tiling(Reader *r, Work *w) {
@@ -642,11 +648,8 @@ static void read_tiling(Reader *r, Work *w) {
     w->tile.in_c = number(r, HW_F_TILE_IN_C, w->in.c, least, MAX_SIZE);
     if (!w->tile.in_c)
         w->tile.in_c = w->in.c;
-    w->tile.weights_stay = flag(r->f, HW_F_TILE_STAYS);
-    w->tile.weights[0] = buffer_byte(r, HW_F_TILE_WEIGHTS0);
-    w->tile.weights[1] = buffer_byte(r, HW_F_TILE_WEIGHTS1);
-    w->tile.sums = buffer_byte(r, HW_F_TILE_SUMS);
-    check_nest(r, w);
+    if (w->tile.c)
+        read_nest(r, w);
 }
 
 static void read_act(Reader *r, Work *w) {
