@@ -45,7 +45,7 @@ static void volumes_plan(Staging *s, Volumes *v) {
     n->n_tried = n->tried.n = n->seen.n = 0;
     n->steps = n->effort->steps;
     if (!search_kept(n, &kept))
-        search_size(n, size);
+        search_size(n, size, UINT64_MAX);
     v->plan = search_take(n);
     if (n->n_best) {
         v->next = ARENA_COPY(s->arena, Volumes, v, 1);

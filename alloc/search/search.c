@@ -359,7 +359,7 @@ static void tell(const Search *s) {
         budget_take(o->budget, UINT64_MAX);
 }
 
-static bool size_try(Search *s, uint64_t cap, uint64_t others) {
+bool search_size(Search *s, uint64_t cap, uint64_t others) {
     Configs list = {0};
     configs_list(s, cap, others, &list);
     bool any = configs_try(s, &list);
@@ -373,39 +373,38 @@ static bool size_try(Search *s, uint64_t cap, uint64_t others) {
     return any;
 }
 
-bool search_size(Search *s, uint64_t cap) {
-    return size_try(s, cap, UINT64_MAX);
-}
-
 bool search_is_small(const Search *s) {
     enum { SMALL = 64 };
     return s->schedule->n_steps <= SMALL;
 }
 
 /* Everything stays, nothing moves but what must, and little is waited for: no
- * other plan is much better. Of a small network one that is a little better may
- * not be passed over. */
+ * other plan is much better. Of a small network a little is not passed over:
+ * tiles may write behind, but for partitions, where operands lie apart. */
 static bool is_enough(const Search *s, const Trial *t) {
     enum { PART = 32 };
     const Plan *plan = t->plan;
-    uint64_t waiting = search_is_small(s) ? 0 : plan->cycles / PART;
-    const HwTiling *tiling = &s->schedule->spec->tiling;
+    const HwSpec *spec = s->schedule->spec;
+    bool small = search_is_small(s);
+    uint64_t waiting = small ? 0 : plan->cycles / PART;
+    const HwTileTiling *tiles = &spec->tiling.tiles;
     uint64_t moved = t->traffic.moved;
-    return plan->keeps_all && !tiling->tiles.always && !s->hastens &&
+    return plan->keeps_all && !tiles->always && !s->hastens &&
+           !(small && tiles->n && !has_partitions(spec)) &&
            moved - s->compulsory <= moved / PART &&
            (!plan->serial || plan_waiting(plan) <= waiting);
 }
 
 bool search_kept(Search *s, const Config *asked) {
     Outcome out = {0};
-    Config kept = *asked, *config = &kept;
+    Config kept = *asked;
     kept.roomy = s->roomy;
-    Trial *t = trial_make(s, config, &out);
+    Trial *t = trial_make(s, &kept, &out);
     Configs list = {0};
     if (!t || !t->plan->keeps_all) {
         if (t)
             pool_add(s, t);
-        configs_follow(s, config, out, &list);
+        configs_follow(s, &kept, out, &list);
         configs_try(s, &list);
         return t && s->any;
     }
@@ -427,7 +426,7 @@ static void others_try(Search *s) {
         for (uint32_t k = 0; k < SIZES; k++) {
             others =
                 k + 1 < SIZES ? grid_size(1, grid_number(1, others - !!k)) : 1;
-            size_try(s, first, others ? others : 1);
+            search_size(s, first, others ? others : 1);
         }
         first = grid_size(1, grid_number(1, first - 1));
     }
@@ -454,7 +453,7 @@ static void smaller_size_try(Search *s, uint64_t cap, bool roomy) {
     Config kept = {.cap = cap, .others = UINT64_MAX};
     s->roomy = roomy;
     search_kept(s, &kept);
-    size_try(s, cap, UINT64_MAX);
+    search_size(s, cap, UINT64_MAX);
     s->roomy = false;
 }
 
@@ -493,7 +492,7 @@ static void less_try(Search *s) {
     uint64_t align = memory->align ? memory->align : 1;
     uint64_t cap = memory->size - memory->size % align;
     for (uint32_t i = 0; i < s->effort->sizes && cap && cap >= s->never; i++) {
-        if (cap < memory->size && size_try(s, cap, UINT64_MAX))
+        if (cap < memory->size && search_size(s, cap, UINT64_MAX))
             return;
         cap = grid_below(GRID_OCTAVE, cap);
     }
@@ -508,7 +507,7 @@ bool search_run(Search *s) {
         pool_time(s);
         return true;
     }
-    size_try(s, spec->memory[0].size, UINT64_MAX);
+    search_size(s, spec->memory[0].size, UINT64_MAX);
     if (s->any && s->n_best)
         return true;
     if (s->n_best && !s->any && !s->volumes && !has_buffers(spec) &&

@@ -173,8 +173,8 @@ bool search_kept(Search *s, const Config *config);
 bool search_walks(const Search *s, uint32_t n);
 /* Of so few layers that looking at more sizes takes next to no time. */
 bool search_is_small(const Search *s);
-/* Plans within just so many bytes of the first memory. */
-bool search_size(Search *s, uint64_t cap);
+/* Plans within just so many bytes of the first memory, and of the others. */
+bool search_size(Search *s, uint64_t cap, uint64_t others);
 /* Whether the verifier finds the plan legal; others are counted. */
 bool search_admits(Search *s, const Plan *plan);
 /* Frees what is not joined to s->arena. */
