@@ -519,11 +519,11 @@ typedef struct Times {
     uint32_t n;
 } Times;
 
-static Times list_times(const Reader *r) {
+static Times list_times(const Reader *r, Arena *arena) {
     size_t most = 2 * (size_t)r->buffer.n;
     for (uint32_t i = 0; i < r->buffer.n; i++)
         most += 2 * (size_t)r->buffer.at[i].extra->n_gaps;
-    Times t = {ARENA_ARRAY(r->arena, int64_t, most), 0};
+    Times t = {ARENA_ARRAY(arena, int64_t, most), 0};
     size_t n = 0;
     for (uint32_t i = 0; i < r->buffer.n; i++) {
         const CsvBuffer *b = &r->buffer.at[i];
@@ -545,7 +545,7 @@ static Times list_times(const Reader *r) {
 static Buffer make_buffer(const Reader *r, const Times *t, const CsvBuffer *b) {
     const CsvExtra *x = b->extra;
     bool pinned = x->offset != PACK_NO_HINT && b->size;
-    Steps *gap = ARENA_ARRAY(r->arena, Steps, x->n_gaps);
+    Steps *gap = x->n_gaps ? ARENA_ARRAY(r->arena, Steps, x->n_gaps) : NULL;
     for (uint32_t k = 0; k < x->n_gaps; k++)
         gap[k] = (Steps){rank_of(t->at, t->n, x->gap[k].lower),
                          rank_of(t->at, t->n, x->gap[k].upper)};
@@ -590,13 +590,15 @@ static void make_problem(Reader *r, CsvProblem *out) {
     for (uint32_t i = 0; i < r->buffer.n; i++)
         if (!r->buffer.at[i].extra)
             r->buffer.at[i].extra = &plain;
-    Times times = list_times(r);
+    Arena *scratch = arena_new("times");
+    Times times = list_times(r, scratch);
     uint32_t rows = r->buffer.n, n = rows + r->window.n;
     Buffer *buf = ARENA_ARRAY(r->arena, Buffer, n);
     for (uint32_t i = 0; i < rows; i++)
         buf[i] = make_buffer(r, &times, &r->buffer.at[i]);
     for (uint32_t i = 0; i < r->window.n; i++)
         buf[rows + i] = make_window(r, &times, &r->window.at[i]);
+    arena_free(scratch);
     *out = (CsvProblem){
         .problem = {.n_pools = r->n_pools, .n_bufs = n, .buf = buf},
         .n_rows = rows,
@@ -622,6 +624,13 @@ uint32_t problem_csv_row(const CsvProblem *csv, uint32_t buf) {
     return buf;
 }
 
+static uint32_t count_lines(const char *at, const char *end) {
+    uint32_t n = 1;
+    for (; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        n++;
+    return n;
+}
+
 bool problem_csv_read(Arena *arena, Diag *diag, const char *path,
                       const CsvPool *pool, uint32_t n_pools, CsvProblem *out) {
     static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8; spreadsheets */
@@ -644,6 +653,7 @@ bool problem_csv_read(Arena *arena, Diag *diag, const char *path,
     }
     if (!read_heading(&r))
         return false;
+    vec_reserve(arena, &r.buffer, count_lines(r.lines.at, end));
     while (csv_next_line(&r.lines))
         read_buffer(&r);
     make_problem(&r, out);

@@ -107,7 +107,11 @@ static void try_planner(const PackProblem *problem, const Planner *planner,
     PackResult candidate = new_result(scratch, problem);
     candidate.bound = result->bound;
     candidate.cost_bound = result->cost_bound;
-    planner->run(scratch, problem, &candidate);
+    const uint64_t *offset = candidate.offset;
+    Arena *work = arena_new("work");
+    planner->run(work, problem, &candidate);
+    arena_free(work); /* before the judge needs as much */
+    assert(candidate.offset == offset);
     pack_measure(problem, &candidate);
     if (candidate.status == PACK_FITS) {
         const char *wrong = pack_verify(scratch, problem, &candidate);

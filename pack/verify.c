@@ -18,9 +18,10 @@
 /* A placed buffer between two gaps of its life: a box in (pool, bytes, steps).
  */
 typedef struct Box {
-    uint32_t buf, pool, first, end;
-    uint64_t low, high; /* bytes [low, high) */
+    uint32_t buf, first, end;
+    uint16_t pool;
     bool lenient;       /* may overlap somebody */
+    uint64_t low, high; /* bytes [low, high) */
 } Box;
 
 typedef struct Judge {
@@ -254,17 +255,19 @@ static int compare_places(const void *a, const void *b) {
 }
 
 static void rank_places(const Judge *j, Sweep *s, uint32_t n) {
-    Place *place = ARENA_ARRAY(j->arena, Place, n);
-    uint32_t *who = ARENA_ARRAY(j->arena, uint32_t, n);
-    uint32_t *rank = ARENA_ARRAY(j->arena, uint32_t, n);
+    Arena *scratch = arena_new("places");
+    Place *place = ARENA_ARRAY(scratch, Place, n);
     for (uint32_t i = 0; i < n; i++)
         place[i] = (Place){s->box[i].low, s->box[i].pool, i};
     if (n)
         qsort(place, n, sizeof *place, compare_places);
+    uint32_t *who = ARENA_ARRAY(j->arena, uint32_t, n);
+    uint32_t *rank = ARENA_ARRAY(j->arena, uint32_t, n);
     for (uint32_t i = 0; i < n; i++) {
         who[i] = place[i].box;
         rank[place[i].box] = i;
     }
+    arena_free(scratch);
     s->who = who;
     s->rank = rank;
 }
@@ -315,9 +318,9 @@ static const char *judge_together(const Judge *j, Box *box, uint32_t n) {
     Sweep sweep = {.box = box, .alive = ranks_new(j->arena, n)};
     if (n)
         qsort(box, n, sizeof *box, compare_births);
+    rank_places(j, &sweep, n);
     sweep.death = list_deaths(j, box, n);
     sweep.lenient = ARENA_ARRAY(j->arena, uint32_t, n);
-    rank_places(j, &sweep, n);
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || box[i].first != box[i - 1].first)
             bury(&sweep, box[i].first);
@@ -333,7 +336,7 @@ static uint32_t cut_life(const Judge *j, uint32_t b, Box *out) {
     const Buffer *buf = &j->problem->buf[b];
     uint64_t low = j->result->offset[b];
     uint32_t pool = (uint32_t)j->result->pool[b], n = 0, from = buf->first;
-    Box box = {.buf = b, .pool = pool, .low = low};
+    Box box = {.buf = b, .pool = (uint16_t)pool, .low = low};
     box.high = low + buf->bytes[pool];
     box.lenient = j->start[b] < j->start[b + 1];
     for (uint32_t i = 0; i <= buf->n_gaps; i++) {

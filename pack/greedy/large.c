@@ -247,19 +247,16 @@ static void heap_give(Heap *h, uint32_t block) {
 /* ---- the walk ---- */
 
 typedef struct Event {
-    uint32_t step, buf, death;
-    uint64_t size; /* rounded up; 0: it dies */
-    bool at_peak;
+    uint32_t step, buf;
+    uint64_t rank; /* within the step; 0: it dies */
 } Event;
 
 static int by_step(const void *a, const void *b) {
     const Event *x = a, *y = b;
     if (x->step != y->step)
         return x->step < y->step ? -1 : 1;
-    if (!x->size != !y->size)
-        return x->size ? 1 : -1; /* half-open: deaths first */
-    if (x->size != y->size)      /* giants on top */
-        return (x->size > y->size) != x->at_peak ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
     return x->buf < y->buf ? -1 : x->buf > y->buf;
 }
 
@@ -267,21 +264,45 @@ static int by_step(const void *a, const void *b) {
  * a life [first, end) is [-end, -first). Those alive at the peak are born
  * there, in the same order for both directions, and so lie in the same places.
  */
-static uint32_t list_events(const PackProblem *problem, bool backwards,
-                            uint32_t peak, Event *event) {
-    uint32_t n = 0, start = backwards ? ~(peak + 1) : peak;
-    uint64_t align = problem->pool[0].align;
-    for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buffer *buf = &problem->buf[b];
-        uint64_t over = buf->bytes[0] % align;
-        uint64_t size = buf->bytes[0] + (over ? align - over : 0);
-        uint32_t first = backwards ? ~buf->end : buf->first;
-        uint32_t end = backwards ? ~buf->first : buf->end;
-        bool here = first <= start;
-        if (!size || buf->first >= buf->end || end <= start)
+typedef struct Side {
+    const PackProblem *problem;
+    bool backwards;
+    uint32_t start;
+} Side;
+
+static Steps life_on(const Side *side, uint32_t b) {
+    const Buffer *buf = &side->problem->buf[b];
+    Steps life = {buf->first, buf->end};
+    if (side->backwards)
+        life = (Steps){~buf->end, ~buf->first};
+    return life;
+}
+
+/* Rounded up. */
+static uint64_t size_of(const Side *side, uint32_t b) {
+    uint64_t align = side->problem->pool[0].align;
+    uint64_t bytes = side->problem->buf[b].bytes[0], over = bytes % align;
+    return bytes + (over ? align - over : 0);
+}
+
+static bool is_on(const Side *side, uint32_t b) {
+    Steps life = life_on(side, b);
+    return side->problem->buf[b].bytes[0] && life.first < life.end &&
+           life.end > side->start;
+}
+
+/* Deaths first, as lives are half-open; giants on top. */
+static uint32_t list_events(const Side *side, Event *event) {
+    uint32_t n = 0;
+    for (uint32_t b = 0; b < side->problem->n_bufs; b++) {
+        if (!is_on(side, b))
             continue;
-        event[n++] = (Event){here ? start : first, b, end, size, here};
-        event[n++] = (Event){end, b, end, 0, false};
+        Steps life = life_on(side, b);
+        bool at_peak = life.first <= side->start;
+        uint64_t size = size_of(side, b);
+        event[n++] = (Event){at_peak ? side->start : life.first, b,
+                             at_peak ? size : ~size};
+        event[n++] = (Event){life.end, b, 0};
     }
     if (n)
         qsort(event, n, sizeof *event, by_step);
@@ -305,19 +326,22 @@ static double price_of_steps(const PackProblem *problem) {
 static bool walk(Arena *arena, const PackProblem *problem, bool backwards,
                  uint32_t peak, double price, uint64_t *offset) {
     const Pool *pool = &problem->pool[0];
-    Event *event = ARENA_ARRAY(arena, Event, 2 * (size_t)problem->n_bufs);
+    Side side = {problem, backwards, backwards ? ~(peak + 1) : peak};
+    uint32_t n_lives = 0;
+    for (uint32_t b = 0; b < problem->n_bufs; b++)
+        n_lives += is_on(&side, b);
+    Event *event = ARENA_ARRAY(arena, Event, 2 * (size_t)n_lives);
     uint32_t *block = ARENA_ARRAY(arena, uint32_t, problem->n_bufs);
-    uint32_t n = list_events(problem, backwards, peak, event);
-    Heap heap =
-        heap_new(arena, problem->n_bufs, pool->size - pool->size % pool->align);
+    uint32_t n = list_events(&side, event);
+    Heap heap = heap_new(arena, n_lives, pool->size - pool->size % pool->align);
     heap.bytes_a_step = price;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t b = event[i].buf;
-        if (!event[i].size) {
+        if (!event[i].rank) {
             heap_give(&heap, block[b]);
             continue;
         }
-        block[b] = heap_take(&heap, event[i].size, event[i].death);
+        block[b] = heap_take(&heap, size_of(&side, b), life_on(&side, b).end);
         if (!block[b])
             return false;
         offset[b] = heap.block[block[b]].at;
