@@ -2,12 +2,14 @@
 """placement.py - planners on placement problems: heights, proofs, milliseconds.
 
     bench/placement.py [-p PLANNER,...] [-c BYTES] [FILE.csv ...]
+    bench/placement.py -g PERCENT -c BYTES FILE.csv ...
     bench/placement.py -f FAMILY,... [-n SIZE,...] [-s SEEDS]
 
 Without files: those of ../shared/data/placement where it is there, then perfect
 packings, whose least height is known by construction. -f: problems of the
 families in placement_problems.py (`perfect`, `many`: those of them). -c asks
-only for a placement within so many bytes, as MiniMalloc does. The planner
+only for a placement within so many bytes, as MiniMalloc does. -g first cuts a gap
+into the lives of so many in a hundred buffers, drawn with seed 1. The planner
 `all` prints a row for each. Times are of the planner alone, on this machine.
 
 Problems that others were measured on carry what was seen of them (ANCHORS).
@@ -15,10 +17,12 @@ MiniMalloc's eleven are benchmarks/challenging of google/minimalloc; four of
 them are in ../shared/data/placement, the rest are named on the command line.
 """
 import argparse
+import csv
 import glob
 import itertools
 import json
 import os
+import random
 import subprocess
 import tempfile
 
@@ -61,6 +65,27 @@ def write_problems(folder, families, sizes, seeds):
                 yield path
 
 
+def cut_gaps(folder, path, percent):
+    """A copy in which some buffers are free in the middle third of their lives,
+    one step at least."""
+    draw = random.Random(1)
+    with open(path, encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    able = [r for r in rows if int(r["upper"]) - int(r["lower"]) > 2]
+    wanted = min(len(able), -(-len(rows) * percent // 100))
+    chosen = {id(r) for r in draw.sample(able, wanted)}
+    out = os.path.join(folder, os.path.basename(path))
+    with open(out, "w", encoding="utf-8") as file:
+        file.write("id,lower,upper,size,gaps\n")
+        for r in rows:
+            first, end = int(r["lower"]), int(r["upper"])
+            third = max(1, (end - first) // 3)
+            gap = f"{first + third}-{first + 2 * third}"
+            file.write(f"{r['id']},{first},{end},{r['size']},"
+                       f"{gap if id(r) in chosen else ''}\n")
+    return out
+
+
 def measure(path, planner, capacity, budget):
     command = [AMPHORA, "pack", path, "--planner", planner, "--json"]
     if capacity:
@@ -85,6 +110,7 @@ def main():
     parser.add_argument("-c", type=int, default=0)
     parser.add_argument("-b", type=int, default=0)
     parser.add_argument("-f", default="")
+    parser.add_argument("-g", type=int)
     parser.add_argument("-n", default="50,200,500,1000")
     parser.add_argument("-s", type=int, default=3)
     parser.add_argument("files", nargs="*")
@@ -101,6 +127,8 @@ def main():
         known = [] if args.f else sorted(glob.glob(SHARED))
         paths = args.files or itertools.chain(known, made)
         for path in paths:
+            if args.g is not None:
+                path = cut_gaps(folder, path, args.g)
             for planner in args.p.split(","):
                 measure(path, planner, args.c, args.b)
 

@@ -111,7 +111,8 @@ static void try_planner(const PackProblem *problem, const Planner *planner,
     Arena *work = arena_new("work");
     planner->run(work, problem, &candidate);
     arena_free(work); /* before the judge needs as much */
-    assert(candidate.offset == offset);
+    if (candidate.offset != offset)
+        bug("planner %s: offsets of its own", planner->name);
     pack_measure(problem, &candidate);
     if (candidate.status == PACK_FITS) {
         const char *wrong = pack_verify(scratch, problem, &candidate);
