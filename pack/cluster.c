@@ -340,8 +340,11 @@ static void bundles_open(Arena *arena, Clusters *bundles,
         members += n[b];
     }
     for (uint32_t b = 0; b < p->n_bufs; b++)
-        bundles->of[b] =
-            buf_bytes(p, b) ? bundles->of[root[b]] : PACK_NO_BUFFER;
+        if (buf_bytes(p, b))
+            bundles->of[b] = bundles->of[root[b]];
+    for (uint32_t b = 0; b < p->n_bufs; b++) /* roots, too */
+        if (!buf_bytes(p, b))
+            bundles->of[b] = PACK_NO_BUFFER;
 }
 
 /* ---- pieces ---- */

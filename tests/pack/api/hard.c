@@ -84,6 +84,11 @@ static void arguments(void) {
     problem.n_relations = 2;
     expect(place(NULL, &r) == AMPHORA_PLANNER_INFEASIBLE, "a circle");
     make();
+    buffer[1].size = 0;
+    problem.relations = circle + 1;
+    problem.n_relations = 1;
+    expect(place(NULL, &r) == AMPHORA_PLANNER_INFEASIBLE, "inside nothing");
+    make();
 }
 
 /* Conflicts in place of lives; callers that know of none. */
