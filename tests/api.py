@@ -11,6 +11,7 @@ import re
 import struct
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 
@@ -336,6 +337,45 @@ def test_c():
         with open(os.path.join(folder, "tiny.cmd"), "rb") as file:
             check(done.stdout == file.read(), "listing of the C program")
         check(done.returncode == 0, done.returncode)
+
+
+def wheel_in(folder, *more):
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-index", "-w", folder,
+         "python/", *more], check=False, stderr=subprocess.PIPE, text=True)
+    made = os.listdir(folder)
+    return done.returncode, done.stderr, made
+
+
+def test_wheel():
+    """With libraries it is for this platform alone, and works by itself."""
+    if subprocess.run([sys.executable, "-m", "pip", "--version"], check=False,
+                      capture_output=True).returncode:
+        return  # Debian's python3 without python3-pip
+    with tempfile.TemporaryDirectory() as folder:
+        code, errors, made = wheel_in(folder)
+        check(code == 0 and len(made) == 1, errors)
+        platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+        check(made[0].endswith(f"-py3-none-{platform}.whl"), made)
+        place = os.path.join(folder, "place")
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q",
+                        "--no-index", "--target", place,
+                        os.path.join(folder, made[0])], check=True)
+        script = ("import amphora, amphora_planner, sys\n"
+                  "assert amphora.__file__.startswith(sys.argv[1])\n"
+                  "print(amphora.compile(sys.argv[2], 'xdnn-v2-28').text,"
+                  " end='')\n"
+                  "amphora_planner.place([0, 1], [2, 3], [8, 4], capacity=16)")
+        environment = {**os.environ, "PYTHONPATH": place}
+        del environment["AMPHORA_LIBRARY"]
+        done = subprocess.run([sys.executable, "-c", script, place,
+                               os.path.abspath(TINY)], check=True, cwd=folder,
+                              env=environment, stdout=subprocess.PIPE, text=True)
+        check(done.stdout == amphora.compile(TINY, "xdnn-v2-28").text, "wheel")
+    with tempfile.TemporaryDirectory() as folder:
+        code, errors, made = wheel_in(folder, "--config-settings",
+                                      f"libraries={folder}")
+        check(code and not made and "libamphora.so.1" in errors, errors)
 
 
 def main():
