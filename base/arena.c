@@ -45,8 +45,11 @@ struct Arena {
 };
 
 static _Noreturn void out_of_memory(const char *name, size_t size) {
-    if (guard_active())
+    if (guard_active()) {
+        snprintf(guard_reason_text(), sizeof((Guard *)NULL)->said,
+                 "out of memory: %zu bytes for %s", size, name);
         guard_leave(GUARD_NO_MEMORY);
+    }
 #ifdef AMPHORA_EMBEDDED
     (void)name;
     (void)size;
@@ -69,6 +72,10 @@ Arena *arena_new(const char *name) {
     arena->name = name;
     arena->next_size = BLOCK_MIN;
     return arena;
+}
+
+void arena_keep(Arena *arena) {
+    guard_remove(&arena->link);
 }
 
 void arena_reset(Arena *arena) {

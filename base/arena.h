@@ -32,6 +32,9 @@ void arena_free(Arena *arena);
 /* What `from` owns is `arena`'s from now on; `from` itself is gone. */
 void arena_join(Arena *arena, Arena *from);
 
+/* It outlives the guard under which it was made (guard.h). */
+void arena_keep(Arena *arena);
+
 /* Gives back all that was allocated; the arena itself stays usable. */
 void arena_reset(Arena *arena);
 

@@ -7,6 +7,8 @@
  */
 #include "base/child.h"
 
+#include "base/guard.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -130,6 +132,7 @@ Child *child_start(Arena *arena, const ChildLimits *limits, ChildWork *work,
     child->error = errno;
     if (child->pid)
         return child;
+    guard_forget();
     limit_self(limits);
     work(to, context);
     _exit(0);

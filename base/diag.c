@@ -165,14 +165,18 @@ void diag_print(Diag *diag, FILE *to) {
 }
 
 _Noreturn void bug_at(const char *file, int line, const char *format, ...) {
-    if (guard_active())
-        guard_leave(GUARD_BUG);
-    fprintf(stderr, "amphora: internal error at %s:%d: ", file, line);
+    enum { MOST = sizeof ((Guard *)NULL)->said };
+    char own[MOST]; /* no arena: memory may be what is wrong */
+    char *said = guard_active() ? guard_reason_text() : own;
+    int n = snprintf(said, MOST, "internal error at %s:%d: ", file, line);
     va_list args;
     va_start(args, format);
-    char said[1 << 10]; /* no arena: memory may be what is wrong */
-    vsnprintf(said, sizeof said, format, args);
+    if (n > 0 && n < MOST)
+        vsnprintf(said + n, (size_t)(MOST - n), format, args);
     va_end(args);
+    if (guard_active())
+        guard_leave(GUARD_BUG);
+    fputs("amphora: ", stderr);
     print_dotted(said, stderr);
     fputs("\nThis is a bug in amphora, not in your input.\n", stderr);
     exit(70);

@@ -11,7 +11,10 @@ void guard_open(Guard *guard) {
     guard->first = NULL;
     guard->polls = 0;
     guard->reason = GUARD_NONE;
+    guard->said[0] = '\0';
     guard->outer = innermost;
+    guard->out = innermost ? innermost->out : NULL;
+    guard->err = innermost ? innermost->err : NULL;
     innermost = guard;
 }
 
@@ -39,7 +42,23 @@ bool guard_active(void) {
 
 _Noreturn void guard_leave(GuardReason reason) {
     innermost->reason = reason;
-    longjmp(innermost->out, 1);
+    longjmp(innermost->back, 1);
+}
+
+char *guard_reason_text(void) {
+    return innermost->said;
+}
+
+void guard_forget(void) {
+    innermost = NULL;
+}
+
+FILE *guard_out(void) {
+    return innermost ? innermost->out : NULL;
+}
+
+FILE *guard_err(void) {
+    return innermost ? innermost->err : NULL;
 }
 
 void guard_poll(void) {

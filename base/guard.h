@@ -4,7 +4,8 @@
  * runs out, where it finds a bug, or where the guard's `poll` says so: all
  * arenas made since are given back, and control returns to the guard. So a
  * library that others embed never ends their program. A thread without a guard
- * is not affected. The innermost guard of a thread is all the state there is.
+ * is not affected. The innermost guard of a thread is all the state there is;
+ * it also knows where what the work says to people goes.
  */
 #ifndef BASE_GUARD_H
 #define BASE_GUARD_H
@@ -12,6 +13,7 @@
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef enum GuardReason {
     GUARD_NONE,
@@ -26,12 +28,14 @@ typedef struct GuardLink {
 } GuardLink;
 
 typedef struct Guard {
-    jmp_buf out;
+    jmp_buf back;
     GuardLink *first;
     void (*drop)(GuardLink *link);
     bool (*poll)(void *context); /* true: stop; NULL: never */
     void *context;
     GuardReason reason;
+    char said[1 << 9]; /* of a bug or of memory: which */
+    FILE *out, *err;   /* or NULL: nowhere; an inner guard has its outer's */
     uint32_t polls;
     struct Guard *outer;
 } Guard;
@@ -43,11 +47,21 @@ typedef struct Guard {
  *     guard_exit(&guard);
  * and then `reason` tells which. */
 void guard_open(Guard *guard);
-#define guard_begins(guard) (setjmp((guard)->out) == 0)
+#define guard_begins(guard) (setjmp((guard)->back) == 0)
 void guard_exit(Guard *guard);
 
 bool guard_active(void);
 _Noreturn void guard_leave(GuardReason reason);
+
+/* Room for what is said of the reason. */
+char *guard_reason_text(void);
+
+/* In a new process: what guards here belongs to its parent. */
+void guard_forget(void);
+
+/* Where results and what accompanies them are printed; NULL: nowhere. */
+FILE *guard_out(void);
+FILE *guard_err(void);
 
 /* Called by what may take long, once a step. */
 void guard_poll(void);

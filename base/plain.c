@@ -2,6 +2,7 @@
 #include "base/plain.h"
 
 #include "base/diag.h"
+#include "base/guard.h"
 
 #include <string.h>
 
@@ -147,14 +148,15 @@ static void say_all(FILE *to, const char *format, va_list *args) {
             format = convert(arena, &text, format + 1, args);
         }
     }
-    fwrite(text_str(&text), 1, text.len, to);
+    if (to)
+        fwrite(text_str(&text), 1, text.len, to);
     arena_free(arena);
 }
 
 void say(const char *format, ...) {
     va_list args;
     va_start(args, format);
-    say_all(stdout, format, &args);
+    say_all(guard_out(), format, &args);
     va_end(args);
 }
 
@@ -166,7 +168,7 @@ void say_to(FILE *to, const char *format, ...) {
 }
 
 void say_lines(FILE *to, const char *text) {
-    for (size_t n; *text; text += n ? n : 1) {
+    for (size_t n; to && *text; text += n ? n : 1) {
         n = *text == '\n' || *text == '\t' ? 1 : plain_length(text);
         if (n)
             fwrite(text, 1, n, to);

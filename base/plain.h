@@ -24,9 +24,9 @@ const char *plain_text(Arena *arena, const char *string);
 /* JSON as it is printed, with \uHHHH for such characters in its strings. */
 const char *plain_json(Arena *arena, const char *json);
 
-/* As printf to stdout, and to `to`; strings are written plain. Conversions are
- * those of d i u x X c s e f g with flags, widths and precisions, and l, ll, z
- * in front of whole numbers. */
+/* As printf to where results go (guard.h), and to `to`, which may be NULL;
+ * strings are written plain. Conversions are those of d i u x X c s e f g with
+ * flags, widths and precisions, and l, ll, z in front of whole numbers. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_to(FILE *to, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,5 @@
 /* cmd_asm.c - listing text to bytes and back, by the hwspec's rows. */
+#include "base/guard.h"
 #include "driver/commands.h"
 
 #include "filegen/filegen.h"
@@ -67,7 +68,7 @@ static void write_program(Text *out, const void *context) {
     program_print(out, context);
 }
 
-static void to_stdout(void *context, const char *bytes, size_t len) {
+static void to_out(void *context, const char *bytes, size_t len) {
     fwrite(bytes, 1, len, context);
 }
 
@@ -78,7 +79,7 @@ static ExitCode disasm_program(Arena *arena, Diag *diag, const Options *options,
     if (!program)
         return EXIT_BAD_INPUT;
     if (!options->out && !options->json) {
-        Text text = text_into(arena, to_stdout, stdout);
+        Text text = text_into(arena, to_out, guard_out());
         program_print(&text, program);
         text_end(&text);
         return EXIT_FINE;
@@ -136,7 +137,7 @@ ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     const char *text = listing_print(arena, listing);
     if (!options->out && !options->json) {
-        say_lines(stdout, text);
+        say_lines(guard_out(), text);
         return EXIT_FINE;
     }
     const char *out =

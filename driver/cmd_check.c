@@ -2,6 +2,7 @@
 #include "driver/commands.h"
 #include "driver/makes.h"
 
+#include "base/guard.h"
 #include "base/text.h"
 #include "filegen/filegen.h"
 #include "hwspec/insn.h"
@@ -43,14 +44,14 @@ static void print_machine(Arena *arena, const HwSpec *spec) {
         for (uint32_t op = 0; op < HW_OP_COUNT; op++)
             if (engine->ops >> op & 1)
                 say(" %s", hw_op_name[op]);
-        puts("");
+        say("\n");
     }
     say("insns  ");
     for (uint32_t i = 0; i < spec->insns->n; i++)
         say(" %s", spec->insns->row[i].mnemonic);
     for (uint32_t i = 0; program_row_at(spec, i); i++)
         say(" %s", prog_row_name(program_row_at(spec, i)));
-    puts("");
+    say("\n");
 }
 
 /* ---- tokens that nothing is known of ---- */
@@ -108,12 +109,12 @@ static void print_excused(Arena *arena, const HwSpec *spec) {
             add_excused(row, (Excuse)excuse, NULL, &text);
             if (!*text_str(&text))
                 continue;
-            printf("%-7s %s:%s\n", excuse_name[excuse], row->mnemonic,
+            say("%-7s %s:%s\n", excuse_name[excuse], row->mnemonic,
                    text_str(&text));
             rows++;
         }
     if (!rows)
-        printf("unread  none: every token of %s is executed, or follows from "
+        say("unread  none: every token of %s is executed, or follows from "
                "others\n",
                spec->machine);
 }
@@ -176,7 +177,7 @@ static ExitCode explain(Arena *arena, Diag *diag, const HwSpec *spec) {
     }
     Text text = text_new(arena);
     program_explain(&text, spec);
-    say_lines(stdout, text_str(&text));
+    say_lines(guard_out(), text_str(&text));
     return EXIT_FINE;
 }
 

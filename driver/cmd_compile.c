@@ -1,4 +1,5 @@
 /* cmd_compile.c - a network and a machine in, listing files out. */
+#include "base/guard.h"
 #include "driver/commands.h"
 #include "driver/file_program.h"
 #include "driver/hostcode.h"
@@ -140,11 +141,11 @@ cJSON *compile_json(Arena *arena, const Pipeline *p) {
 }
 
 static void print_front(Arena *arena, const Plan *plan) {
-    printf("front   %4s %15s %15s %15s %13s\n", "plan", "active memory",
+    say("front   %4s %15s %15s %15s %13s\n", "plan", "active memory",
            "cycles", "bytes moved", "instructions");
     for (uint32_t i = 0; i < plan->n_front; i++) {
         const PlanCost *cost = &plan->front[i];
-        printf("        %4u %15s %15s %15s %13s%s\n", i + 1,
+        say("        %4u %15s %15s %15s %13s%s\n", i + 1,
                with_commas(arena, cost->memory),
                with_commas(arena, cost->cycles),
                with_commas(arena, cost->bytes),
@@ -178,7 +179,7 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
     if (options->front)
         print_front(arena, p->plan);
     if (explain)
-        say_lines(stdout, explanation(arena, p, made));
+        say_lines(guard_out(), explanation(arena, p, made));
     if (better)
         say("order   --order best has %s bytes alive at the worst step, not "
             "%s%s\n",
@@ -309,7 +310,7 @@ static bool usage_is_right(Diag *diag, const Options *options) {
 
 ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     if (options->print_passes) {
-        passes_print(stdout);
+        passes_print(guard_out());
         return EXIT_FINE;
     }
     Makes makes = options_make(arena, options);

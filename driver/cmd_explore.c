@@ -1,5 +1,6 @@
 /* cmd_explore.c - a sweep from its command line to tables and a page. */
 #include "base/file.h"
+#include "base/guard.h"
 #include "base/vec.h"
 #include "driver/explore.h"
 #include "driver/goal.h"
@@ -100,8 +101,6 @@ static bool run_sweep(Arena *arena, Diag *diag, const Options *o,
     Sweep sweep;
     if (!sweep_make(arena, diag, o, &sweep))
         return false;
-    if (o->submit && strcmp(o->submit, "none") != 0)
-        return sweep_submit(arena, diag, o, sweep.n_points) == EXIT_FINE;
     uint8_t *known = ARENA_ARRAY(arena, uint8_t, sweep.n_points + 1);
     uint32_t *todo;
     Arrivals a = {.arena = arena, .diag = diag, .set = set};
@@ -195,8 +194,8 @@ static void print_points_json(Arena *arena, const Options *o,
         *o->said = text_str(&text);
         return;
     }
-    say_lines(stdout, text_str(&text));
-    puts("");
+    say_lines(guard_out(), text_str(&text));
+    say("\n");
 }
 
 /* The points that were compiled are written as those of a sweep. */
@@ -216,6 +215,13 @@ static ExitCode search(Arena *arena, Diag *diag, const Options *o,
                : EXIT_BAD_INPUT;
 }
 
+static ExitCode submit(Arena *arena, Diag *diag, const Options *o) {
+    Sweep sweep;
+    return sweep_make(arena, diag, o, &sweep)
+               ? sweep_submit(arena, diag, o, sweep.n_points)
+               : EXIT_BAD_INPUT;
+}
+
 ExitCode cmd_explore(Arena *arena, Diag *diag, const Options *o) {
     PointSet set = {0};
     if (!o->merge && !o->n_targets) {
@@ -230,6 +236,8 @@ ExitCode cmd_explore(Arena *arena, Diag *diag, const Options *o) {
     }
     if (o->goal)
         return search(arena, diag, o, &set);
+    if (!o->merge && o->submit && strcmp(o->submit, "none") != 0)
+        return submit(arena, diag, o);
     bool ok = o->merge ? merge(arena, diag, o, &set)
                        : run_sweep(arena, diag, o, &set);
     if (!ok || !points_unite(arena, diag, &set))

@@ -1,5 +1,6 @@
 /* cmd_quantise.c - a network of real numbers and samples -> one on codes, in
  * the forms that others read, and what was measured. */
+#include "base/guard.h"
 #include "driver/commands.h"
 #include "driver/quantised.h"
 #include "frontends/samples.h"
@@ -86,11 +87,11 @@ static bool parse_bits(Arena *arena, Diag *diag, const Options *o,
 }
 
 static void progress_line(const char *what, uint32_t done, uint32_t of) {
-    fprintf(stderr, "\r%-40s %5u of %-6u", what, done, of);
+    fprintf(guard_err(), "\r%-40s %5u of %-6u", what, done, of);
     if (done >= of)
         fputs("\r                                                        \r",
-              stderr);
-    fflush(stderr);
+              guard_err());
+    fflush(guard_err());
 }
 
 /* An option against what the machine has. */

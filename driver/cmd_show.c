@@ -1,4 +1,5 @@
 /* cmd_show.c - what a network is, and with -t what its plan holds when. */
+#include "base/guard.h"
 #include "driver/commands.h"
 
 #include "passes/pass.h"
@@ -70,7 +71,7 @@ static void print_types(const Graph *g, const Totals *totals) {
     for (int type = 0; type < QUANT_TYPE_COUNT; type++)
         if (totals->by_type[type])
             say(" %s %u", quant_type[type].name, totals->by_type[type]);
-    puts("");
+    say("\n");
 }
 
 static void print_network(Arena *arena, const Pipeline *p) {
@@ -86,7 +87,7 @@ static void print_network(Arena *arena, const Pipeline *p) {
     for (int op = 0; op < OP_COUNT; op++)
         if (totals.by_op[op])
             say(" %s %u", op_info[op].name, totals.by_op[op]);
-    puts("");
+    say("\n");
     print_types(g, &totals);
     if (p->import.seeded)
         say("weights %u layers have none: seeded ones\n", p->import.seeded);
@@ -154,7 +155,7 @@ static void print_use(Arena *arena, const Pipeline *p, const PlanStepUse *use) {
         say("%s%s %s", k ? ", " : "", volume_name(p, i),
             with_commas(arena, p->plan->placement[i].bytes));
     }
-    puts("");
+    say("\n");
 }
 
 static cJSON *use_json(const Pipeline *p, const PlanStepUse *use) {
@@ -215,7 +216,7 @@ static bool write_emitted(Arena *arena, Diag *diag, const Graph *g,
         return false;
     }
     if (!path)
-        return fputs(json, stdout) >= 0;
+        return fputs(json, guard_out()) >= 0;
     const char *beside =
         arena_printf(arena, "%s/%s", file_dir(arena, path), weights);
     return (!bytes.len ||

@@ -201,7 +201,7 @@ static void report_values(const Comparison *c) {
     say("        %u made no values to compare:", missing);
     for (uint32_t i = 0; i < missing && i < COMPARE_NAMES; i++)
         say("%s %s", i ? "," : "", name[i]);
-    puts(missing > COMPARE_NAMES ? ", ..." : "");
+    say("%s\n", missing > COMPARE_NAMES ? ", ..." : "");
 }
 
 static void report(Arena *arena, const Pipeline *p, const Options *options,
@@ -231,7 +231,7 @@ static void report(Arena *arena, const Pipeline *p, const Options *options,
     for (int i = 0; i < STAGE_COUNT; i++)
         if (p->ms[i] > 0)
             say(" %s %.1f", stage_name[i], p->ms[i]);
-    puts("");
+    say("\n");
 }
 
 bool verify_pipeline(Arena *arena, Diag *diag, const Options *options,

@@ -1,16 +1,14 @@
 /* commands.c - finds the command, runs it, says what it found.
  *
- * Input: arguments. Output: for people on stdout and stderr (amphora_main), or
- * for programs, as the object of --json and messages (command_run).
+ * Input: arguments. Output: for people where the guard says (base/guard.h), or
+ * for programs, as the object of --json and messages.
  */
-#include <amphora/amphora.h>
-
+#include "base/guard.h"
 #include "base/near.h"
 #include "base/plain.h"
 #include "driver/commands.h"
 #include "driver/manual.h"
 
-#include <errno.h>
 #include <string.h>
 
 static void usage(FILE *to) {
@@ -37,13 +35,14 @@ static void usage(FILE *to) {
 }
 
 /* What can be read, in the order in which contents are looked at. */
-static void print_formats(void) {
-    printf("%-10s  %-30s  %s\n", "format", "suffixes", "what is read");
+static void print_formats(FILE *to) {
+    fprintf(to, "%-10s  %-30s  %s\n", "format", "suffixes", "what is read");
     for (uint32_t i = 0; i < n_formats; i++)
-        printf("%-10s  %-30s  %s\n", formats[i].name, formats[i].suffixes,
-               formats[i].doc);
-    puts("\nA file is known by its content; its suffix counts only where the\n"
-         "content says nothing, and one that does not fit is warned of.");
+        fprintf(to, "%-10s  %-30s  %s\n", formats[i].name, formats[i].suffixes,
+                formats[i].doc);
+    fputs("\nA file is known by its content; its suffix counts only where the\n"
+          "content says nothing, and one that does not fit is warned of.\n",
+          to);
 }
 
 static const char *unknown_command(Arena *arena, const char *name) {
@@ -102,7 +101,7 @@ ExitCode command_run(Arena *arena, Diag *diag, int argc, char **argv,
     if (options_parse(arena, diag, command, argc, argv, &options)) {
         code = EXIT_FINE;
         if (options.help)
-            options_help(command, options.help_all, stdout);
+            options_help(command, options.help_all, guard_out());
         else
             code = command->run(arena, diag, &options);
     }
@@ -111,40 +110,23 @@ ExitCode command_run(Arena *arena, Diag *diag, int argc, char **argv,
     return code;
 }
 
-/* A command's own: its arena, its messages, and whether stdout took all. */
-static ExitCode run_and_tell(int argc, char **argv) {
-    Arena *arena = arena_new("amphora");
-    Diag *diag = diag_new(arena);
+/* What the program does with arguments, the program's name in front. */
+ExitCode command_program(Arena *arena, Diag *diag, int argc, char **argv) {
+    const char *first = argc > 1 ? argv[1] : "";
     Options base = options_default();
-    ExitCode code = command_run(arena, diag, argc, argv, &base);
-    if (fflush(stdout) || ferror(stdout)) {
-        diag_error(diag, (Loc){0}, "cannot write to stdout: %s",
-                   strerror(errno));
-        code = code ? code : EXIT_BAD_INPUT;
-    }
-    diag_print(diag, stderr);
-    arena_free(arena);
-    return code;
-}
-
-int amphora_main(int argc, char **argv) {
     if (argc < 2) {
-        usage(stderr);
+        usage(guard_err());
         return EXIT_BAD_USAGE;
     }
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
-        usage(stdout);
-        return EXIT_FINE;
-    }
-    if (!strcmp(argv[1], "--formats")) {
-        print_formats();
-        return EXIT_FINE;
-    }
-    if (!strcmp(argv[1], "--version")) {
-        puts(version_text);
-        return EXIT_FINE;
-    }
-    if (!strcmp(argv[1], "--man") || !strcmp(argv[1], "--completion"))
-        return (int)manual_print(argc - 1, argv + 1);
-    return (int)run_and_tell(argc - 1, argv + 1);
+    if (!strcmp(first, "--man") || !strcmp(first, "--completion"))
+        return manual_print(argc - 1, argv + 1);
+    if (!strcmp(first, "--help") || !strcmp(first, "-h"))
+        usage(guard_out());
+    else if (!strcmp(first, "--formats"))
+        print_formats(guard_out());
+    else if (!strcmp(first, "--version"))
+        fprintf(guard_out(), "%s\n", version_text);
+    else
+        return command_run(arena, diag, argc - 1, argv + 1, &base);
+    return EXIT_FINE;
 }

@@ -62,6 +62,8 @@ void print_json(Arena *arena, const Options *options, cJSON *json);
  * `base`. */
 ExitCode command_run(Arena *arena, Diag *diag, int argc, char **argv,
                      const Options *base);
+/* The same, and what the program does without a command; argv[0]: its name. */
+ExitCode command_program(Arena *arena, Diag *diag, int argc, char **argv);
 
 /* {"read": 1.2, ...}: the stages that ran. */
 cJSON *stage_times_json(const Pipeline *pipeline);

@@ -72,8 +72,8 @@ const SimResult *point_run(Arena *arena, const Options *options,
 void point_costs(Arena *arena, const HwSpec *spec, const SimResult *sim,
                  Point *point);
 
-/* explore_submit.c: gives shards to Slurm or GNU parallel; does not return
- * where that works. */
+/* explore_submit.c: gives shards to Slurm or GNU parallel, as a command of
+ * its own. */
 ExitCode sweep_submit(Arena *arena, Diag *diag, const Options *options,
                       uint32_t n_points);
 

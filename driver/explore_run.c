@@ -5,6 +5,7 @@
  * another one, and gives the same line wherever it runs. Worker k takes the
  * points k, k + workers, ... and writes lines into a pipe of its own.
  */
+#include "base/guard.h"
 #include "base/text.h"
 #include "driver/explore.h"
 #include "driver/images.h"
@@ -139,6 +140,7 @@ static uint32_t file_of(const Sweep *s, uint32_t index) {
 
 static _Noreturn void work(const Sweep *s, uint32_t n, const uint32_t *todo,
                            uint32_t first, uint32_t step, int to) {
+    guard_forget();
     Arena *arena = arena_new("point");
     PointGroup group = {0};
     for (uint32_t i = first; i < n; i += step) {
@@ -190,7 +192,7 @@ static void show_progress(const Progress *p) {
     uint32_t full = (uint32_t)((uint64_t)p->done * BAR / p->all);
     memset(bar, '-', BAR);
     memset(bar, '#', full);
-    say_to(stderr, "\r[%s] %u of %u points%s", bar, p->done, p->all,
+    say_to(guard_err(), "\r[%s] %u of %u points%s", bar, p->done, p->all,
            p->done == p->all ? "\n" : "");
 }
 
@@ -272,7 +274,7 @@ bool sweep_run(Arena *arena, Diag *diag, const Sweep *s, uint32_t n,
     uint32_t n_workers = worker_count(s, n), started = 0;
     Worker *workers = ARENA_ARRAY(arena, Worker, n_workers + 1);
     Progress progress = {0, n, isatty(STDERR_FILENO)};
-    fflush(stdout);
+    fflush(NULL);
     bool ok = true;
     while (ok && started < n_workers) {
         workers[started].line = text_new(arena);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 extern const char embedded_submit_sh[];
@@ -55,8 +56,8 @@ ExitCode sweep_submit(Arena *arena, Diag *diag, const Options *o,
     const char *command = command_text(arena, o);
     if (!o->out || n > MOST_SHARDS || !command || o->said) {
         diag_error(diag, (Loc){0}, "%s",
-                   o->said    ? "--submit ends the process that it is asked "
-                                "of: for the program alone"
+                   o->said    ? "--submit is for the program alone: its "
+                                "shards are runs of that"
                    : !o->out  ? "--submit needs a folder: -o DIR"
                    : !command ? "the program's own path is not known"
                               : "--shards: at most 1000");
@@ -71,10 +72,19 @@ ExitCode sweep_submit(Arena *arena, Diag *diag, const Options *o,
                     arena_printf(arena, "%u\n", n_points)) ||
         !write_text(arena, diag, dir, "submit.sh", embedded_submit_sh))
         return EXIT_BAD_INPUT;
-    fflush(stdout);
-    execlp("sh", "sh", arena_printf(arena, "%s/submit.sh", dir), o->submit, dir,
-           arena_printf(arena, "%llu", (unsigned long long)n), hosts,
-           (char *)NULL);
-    diag_error(diag, (Loc){0}, "no shell: %s", strerror(errno));
+    fflush(NULL);
+    const char *script = arena_printf(arena, "%s/submit.sh", dir);
+    const char *shards = arena_printf(arena, "%llu", (unsigned long long)n);
+    pid_t pid = fork();
+    if (pid == 0) {
+        execlp("sh", "sh", script, o->submit, dir, shards, hosts, (char *)NULL);
+        _exit(127);
+    }
+    int status = 0;
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) != 127)
+        return WEXITSTATUS(status) ? EXIT_BAD_INPUT : EXIT_FINE;
+    diag_error(diag, (Loc){0}, "%s could not be run", script);
     return EXIT_BAD_INPUT;
 }

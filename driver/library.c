@@ -2,10 +2,10 @@
  *
  * Input: paths, options. Output: plans, listings and what running them gives.
  * Invariants: a plan's arena holds all that it returns; messages are copied
- * into the session, which outlives what they tell of.
+ * into the session, which outlives what they tell of; whatever may allocate
+ * runs under a guard.
  */
-#include <amphora/amphora.h>
-
+#include "driver/call.h"
 #include "driver/commands.h"
 #include "driver/manual.h"
 #include "report/accounts.h"
@@ -36,14 +36,64 @@ int amphora_api_version(void) {
     return AMPHORA_API_VERSION;
 }
 
+/* ---- calls ---- */
+
+/* What a function was asked, and what it found. */
+typedef struct Task {
+    amphora_session *session;
+    amphora_plan *plan;
+    const char *network, *machine, *folder;
+    const amphora_options *options;
+    const float *const *inputs;
+    int n; /* of inputs or arguments */
+    const char *const *arguments;
+    const char *text;
+    int result;
+    Sink *out, *err;
+} Task;
+
+static void keep_reason(void *context) {
+    Task *task = context;
+    diag_error(task->session->diag, (Loc){0}, "%s", task->text);
+}
+
+/* False: the work was given up, and the session has the reason. */
+static bool call(CallWork *work, Task *task) {
+    char said[CALL_SAID], ignored[CALL_SAID];
+    GuardReason reason = call_guarded(work, task, task->out, task->err, said);
+    if (reason == GUARD_NONE)
+        return true;
+    task->text = said;
+    if (task->session)
+        call_guarded(keep_reason, task, NULL, NULL, ignored);
+    if (task->err) {
+        say_to(task->err->file, "amphora: %s\n", said);
+        if (reason == GUARD_BUG)
+            say_to(task->err->file,
+                   "This is a bug in amphora, not in your input.\n");
+    }
+    task->text = NULL;
+    task->result = reason == GUARD_BUG ? EXIT_OUR_BUG : EXIT_BAD_INPUT;
+    return false;
+}
+
 /* ---- sessions ---- */
 
-amphora_session *amphora_session_new(void) {
+static void do_session(void *context) {
+    Task *task = context;
     Arena *arena = arena_new("session");
     amphora_session *session = ARENA_NEW(arena, amphora_session);
     session->arena = arena;
     session->diag = diag_new(arena);
-    return session;
+    arena_keep(arena);
+    task->session = session;
+}
+
+amphora_session *amphora_session_new(void) {
+    Task task = {0};
+    char said[CALL_SAID];
+    return call_guarded(do_session, &task, NULL, NULL, said) ? NULL
+                                                             : task.session;
 }
 
 void amphora_session_free(amphora_session *session) {
@@ -61,8 +111,13 @@ amphora_message amphora_message_at(const amphora_session *session, int i) {
                              m->loc.col, m->text};
 }
 
-void amphora_messages_clear(amphora_session *session) {
+static void do_clear(void *context) {
+    amphora_session *session = ((Task *)context)->session;
     session->diag = diag_new(session->arena);
+}
+
+void amphora_messages_clear(amphora_session *session) {
+    call(do_clear, &(Task){.session = session});
 }
 
 static void pass_on(amphora_session *session, const Diag *from) {
@@ -146,16 +201,17 @@ static bool read_options(Arena *arena, Diag *diag, const char *network,
 
 /* ---- plans ---- */
 
-amphora_plan *amphora_compile(amphora_session *session, const char *network,
-                              const char *machine,
-                              const amphora_options *options) {
+static void do_compile(void *context) {
+    Task *task = context;
+    amphora_session *session = task->session;
     Arena *arena = arena_new("plan");
     Diag *diag = diag_new(arena);
     amphora_plan *plan = ARENA_NEW(arena, amphora_plan);
     plan->arena = arena;
     session->cancelled = false;
     bool good =
-        read_options(arena, diag, network, machine, options, &plan->options);
+        read_options(arena, diag, task->network, task->machine, task->options,
+                     &plan->options);
     if (session->watch) {
         plan->options.watch = tell;
         plan->options.watcher = session;
@@ -172,10 +228,22 @@ amphora_plan *amphora_compile(amphora_session *session, const char *network,
         good = false;
     }
     pass_on(session, diag);
-    if (good)
-        return plan;
-    arena_free(arena);
-    return NULL;
+    if (!good) {
+        arena_free(arena);
+        return;
+    }
+    arena_keep(arena);
+    task->plan = plan;
+}
+
+amphora_plan *amphora_compile(amphora_session *session, const char *network,
+                              const char *machine,
+                              const amphora_options *options) {
+    Task task = {.session = session,
+                 .network = network,
+                 .machine = machine,
+                 .options = options};
+    return call(do_compile, &task) ? task.plan : NULL;
 }
 
 void amphora_plan_free(amphora_plan *plan) {
@@ -209,43 +277,71 @@ static const char *json_text(Arena *arena, cJSON *json) {
     return text;
 }
 
+static void do_plan_json(void *context) {
+    amphora_plan *plan = ((Task *)context)->plan;
+    plan->json =
+        json_text(plan->arena, compile_json(plan->arena, &plan->pipeline));
+}
+
+static void do_listing_text(void *context) {
+    amphora_plan *plan = ((Task *)context)->plan;
+    plan->text = listing_print(plan->arena, plan->pipeline.listing);
+}
+
+static void do_listing_json(void *context) {
+    amphora_plan *plan = ((Task *)context)->plan;
+    plan->listing = listing_json(
+        plan->arena, listing_timed(plan->arena, &plan->pipeline, false),
+        arena_printf(plan->arena, "%s.weights",
+                     plan->pipeline.listing->network));
+}
+
+static void do_svg(void *context) {
+    amphora_plan *plan = ((Task *)context)->plan;
+    plan->svg = plan_svg(plan->arena, plan->pipeline.plan);
+}
+
+/* Made when it is first asked for. */
+static const char *made(amphora_plan *plan, const char *const *text,
+                        CallWork *work) {
+    if (!*text)
+        call(work, &(Task){.plan = plan});
+    return *text;
+}
+
 const char *amphora_plan_json(amphora_plan *plan) {
-    if (!plan->json)
-        plan->json =
-            json_text(plan->arena, compile_json(plan->arena, &plan->pipeline));
-    return plan->json;
+    return made(plan, &plan->json, do_plan_json);
 }
 
 const char *amphora_listing_text(amphora_plan *plan) {
-    if (!plan->text)
-        plan->text = listing_print(plan->arena, plan->pipeline.listing);
-    return plan->text;
+    return made(plan, &plan->text, do_listing_text);
 }
 
 const char *amphora_listing_json(amphora_plan *plan) {
-    const Listing *listing = plan->pipeline.listing;
-    if (!plan->listing)
-        plan->listing = listing_json(
-            plan->arena, listing_timed(plan->arena, &plan->pipeline, false),
-            arena_printf(plan->arena, "%s.weights", listing->network));
-    return plan->listing;
+    return made(plan, &plan->listing, do_listing_json);
+}
+
+const char *amphora_plan_svg(amphora_plan *plan) {
+    return made(plan, &plan->svg, do_svg);
+}
+
+static void do_write(void *context) {
+    Task *task = context;
+    amphora_plan *plan = task->plan;
+    Diag *diag = diag_new(plan->arena);
+    const char *path[3];
+    if (listing_write(plan->arena, diag,
+                      listing_timed(plan->arena, &plan->pipeline, false),
+                      task->folder, path))
+        task->result = 0;
+    pass_on(task->session, diag);
 }
 
 int amphora_listing_write(amphora_session *session, amphora_plan *plan,
                           const char *folder) {
-    Diag *diag = diag_new(plan->arena);
-    const char *path[3];
-    bool good = listing_write(
-        plan->arena, diag, listing_timed(plan->arena, &plan->pipeline, false),
-        folder, path);
-    pass_on(session, diag);
-    return good ? 0 : -1;
-}
-
-const char *amphora_plan_svg(amphora_plan *plan) {
-    if (!plan->svg)
-        plan->svg = plan_svg(plan->arena, plan->pipeline.plan);
-    return plan->svg;
+    Task task = {
+        .session = session, .plan = plan, .folder = folder, .result = -1};
+    return call(do_write, &task) ? task.result : -1;
 }
 
 /* ---- running ---- */
@@ -273,32 +369,48 @@ amphora_tensor amphora_output_at(const amphora_plan *plan, int i) {
     return tensor_of(&plan->sim->output[i], plan->sim->value[i]);
 }
 
-const char *amphora_simulate(amphora_session *session, amphora_plan *plan,
-                             const float *const *inputs, int n_inputs) {
+static void do_simulate(void *context) {
+    Task *task = context;
+    amphora_plan *plan = task->plan;
     Diag *diag = diag_new(plan->arena);
     const Listing *listing = plan->pipeline.listing;
     SimOptions options = {.seed = plan->options.seed};
-    plan->sim = sim_run(plan->arena, diag, listing,
-                        inputs ? (uint32_t)n_inputs : 0, inputs, &options);
-    pass_on(session, diag);
+    plan->sim =
+        sim_run(plan->arena, diag, listing,
+                task->inputs ? (uint32_t)task->n : 0, task->inputs, &options);
+    pass_on(task->session, diag);
     if (!plan->sim)
-        return NULL;
+        return;
     Accounts accounts = accounts_of(plan->arena, listing,
                                     sim_products(plan->sim), plan->sim->cycles);
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", plan->sim->n_violations == 0);
     add_sim_json(plan->arena, json, listing, plan->sim);
     accounts_add_json(json, &accounts);
-    return json_text(plan->arena, json);
+    task->text = json_text(plan->arena, json);
+}
+
+const char *amphora_simulate(amphora_session *session, amphora_plan *plan,
+                             const float *const *inputs, int n_inputs) {
+    Task task = {
+        .session = session, .plan = plan, .inputs = inputs, .n = n_inputs};
+    return call(do_simulate, &task) ? task.text : NULL;
+}
+
+static void do_verify(void *context) {
+    Task *task = context;
+    amphora_plan *plan = task->plan;
+    Diag *diag = diag_new(plan->arena);
+    bool right = false;
+    if (verify_pipeline(plan->arena, diag, &plan->options, &plan->pipeline,
+                        &right))
+        task->result = right;
+    pass_on(task->session, diag);
 }
 
 int amphora_verify(amphora_session *session, amphora_plan *plan) {
-    Diag *diag = diag_new(plan->arena);
-    bool right = false;
-    bool ran = verify_pipeline(plan->arena, diag, &plan->options,
-                               &plan->pipeline, &right);
-    pass_on(session, diag);
-    return !ran ? -1 : right;
+    Task task = {.session = session, .plan = plan, .result = -1};
+    return call(do_verify, &task) ? task.result : -1;
 }
 
 /* ---- commands ---- */
@@ -317,25 +429,72 @@ static int with_json(Arena *arena, const char *const *arguments, char ***out) {
     return n ? n + 1 : 0;
 }
 
-const char *amphora_run(amphora_session *session, const char *const *arguments,
-                        int *exit_code) {
+static void do_run(void *context) {
+    Task *task = context;
+    amphora_session *session = task->session;
     Arena *arena = arena_new("command");
     Diag *diag = diag_new(arena);
     const char *said = NULL;
     Options base = options_default();
     char **argv;
-    int argc = with_json(arena, arguments, &argv);
+    int argc = with_json(arena, task->arguments, &argv);
     base.said = &said;
     session->cancelled = false;
     if (session->watch) {
         base.watch = tell;
         base.watcher = session;
     }
-    ExitCode code = command_run(arena, diag, argc, argv, &base);
+    task->result = (int)command_run(arena, diag, argc, argv, &base);
     pass_on(session, diag);
-    said = copy(session->arena, said, NULL);
-    if (exit_code)
-        *exit_code = (int)code;
+    task->text = copy(session->arena, said, NULL);
     arena_free(arena);
-    return said;
+}
+
+static void do_command(void *context) {
+    Task *task = context;
+    Arena *arena = arena_new("amphora");
+    Diag *diag = diag_new(arena);
+    char **argv = ARENA_ARRAY(arena, char *, (size_t)task->n + 1);
+    for (int i = 0; i < task->n; i++)
+        argv[i] = arena_strdup(arena, task->arguments[i]);
+    task->result = (int)command_program(arena, diag, task->n, argv);
+    if (!sink_flush(task->out)) {
+        diag_error(diag, (Loc){0}, "cannot write to stdout: %s",
+                   strerror(task->out->error));
+        task->result = task->result ? task->result : EXIT_BAD_INPUT;
+    }
+    diag_print(diag, task->err->file);
+    pass_on(task->session, diag);
+    arena_free(arena);
+}
+
+/* With streams to `write`. */
+static void call_printing(CallWork *work, Task *task, amphora_write *write,
+                          void *context) {
+    Sink out, err;
+    bool open = sink_open(&out, AMPHORA_OUT, write, context);
+    open = sink_open(&err, AMPHORA_ERR, write, context) && open;
+    task->out = &out;
+    task->err = &err;
+    task->result = EXIT_BAD_INPUT;
+    if (open && !call(work, task))
+        sink_flush(&out);
+    sink_close(&out);
+    sink_close(&err);
+}
+
+const char *amphora_run(amphora_session *session, const char *const *arguments,
+                        int *exit_code) {
+    Task task = {.session = session, .arguments = arguments};
+    call_printing(do_run, &task, NULL, NULL);
+    if (exit_code)
+        *exit_code = task.result;
+    return task.text;
+}
+
+int amphora_command(amphora_session *session, int argc, const char *const *argv,
+                    amphora_write *write, void *context) {
+    Task task = {.session = session, .n = argc, .arguments = argv};
+    call_printing(do_command, &task, write, context);
+    return task.result;
 }

@@ -1,8 +1,10 @@
 /* main.c - the program: a client of libamphora, and what only a whole process
- * may set. It is linked with the library's exported functions alone. */
+ * may set or print to. It is linked with the library's exported functions
+ * alone. */
 #include <amphora/amphora.h>
 
 #include <signal.h>
+#include <stdio.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -17,10 +19,23 @@ static void keep_memory(void) {
 #endif
 }
 
+static int print(void *context, amphora_stream stream, const char *text,
+                 size_t n) {
+    (void)context;
+    FILE *to = stream == AMPHORA_OUT ? stdout : stderr;
+    return n ? fwrite(text, 1, n, to) < n : fflush(to) != 0;
+}
+
 int main(int argc, char **argv) {
     keep_memory();
     /* A file size limit is then an error of write(), which is reported and
      * cleaned up after. */
     signal(SIGXFSZ, SIG_IGN);
-    return amphora_main(argc, argv);
+    amphora_session *session = amphora_session_new();
+    if (!session)
+        return 1;
+    int code = amphora_command(session, argc, (const char *const *)argv, print,
+                               NULL);
+    amphora_session_free(session);
+    return code;
 }

@@ -1,4 +1,5 @@
 /* pipeline.c - the stages in order; see pipeline.h. */
+#include "base/guard.h"
 #include "driver/pipeline.h"
 
 #include "alloc/alloc.h"
@@ -139,7 +140,7 @@ static bool fit_element(Arena *arena, Diag *diag, const Options *options,
 static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
                          Pipeline *p) {
     if (dumps(options, "graph"))
-        say_lines(stderr, graph_print(arena, p->original));
+        say_lines(guard_err(), graph_print(arena, p->original));
     round_as_machine(arena, p);
     Graph *graph = graph_clone(arena, p->original);
     for (uint32_t i = 0; i < graph->tensor.n; i++)
@@ -147,11 +148,11 @@ static bool stage_passes(Arena *arena, Diag *diag, const Options *options,
     PassContext context = {.spec = p->spec,
                            .diag = diag,
                            .scratch = arena_new("passes"),
-                           .log = options->rules ? stderr : NULL,
+                           .log = options->rules ? guard_err() : NULL,
                            .bands = p->bands,
                            .band_bytes = p->band_bytes};
     const char *dump = dumps(options, "passes") ? "all" : options->dump;
-    bool ok = passes_run(graph, &context, dump, stderr, NULL);
+    bool ok = passes_run(graph, &context, dump, guard_err(), NULL);
     arena_free(context.scratch);
     p->graph = graph;
     p->banded = context.banded;
@@ -193,7 +194,7 @@ static bool stage_schedule(Arena *arena, Diag *diag, const Options *options,
         return false;
     p->schedule = sched_search(arena, diag, p->spec, p->graph, &sched);
     if (p->schedule && dumps(options, "schedule"))
-        say_lines(stderr, sched_print(arena, p->schedule));
+        say_lines(guard_err(), sched_print(arena, p->schedule));
     return p->schedule != NULL;
 }
 
@@ -239,7 +240,7 @@ static ExitCode stage_alloc(Arena *arena, Diag *diag, const Options *options,
                         ? plan_all_images(arena, diag, options, p)
                         : replication_plan(arena, diag, options, p);
     if (p->plan && dumps(options, "plan"))
-        say_lines(stderr, plan_print(arena, p->plan));
+        say_lines(guard_err(), plan_print(arena, p->plan));
     return code;
 }
 

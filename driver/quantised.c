@@ -202,11 +202,11 @@ cJSON *quantised_json(Arena *arena, const QuantisedReport *r) {
 /* ---- for people ---- */
 
 static void print_judgement(const char *what, const QuantiseJudgement *j) {
-    printf("%-8s%u samples: %.2f dB, same first answer for %u (%.2f %%)\n",
+    say("%-8s%u samples: %.2f dB, same first answer for %u (%.2f %%)\n",
            what, j->samples, quantise_db(&j->error), j->same_top,
            100.0 * j->same_top / j->samples);
     if (j->labels)
-        printf("        right: %u of %u (%.2f %%); on real numbers %u "
+        say("        right: %u of %u (%.2f %%); on real numbers %u "
                "(%.2f %%)\n",
                j->right_codes, j->labels, 100.0 * j->right_codes / j->labels,
                j->right_real, 100.0 * j->right_real / j->labels);
@@ -245,7 +245,7 @@ void quantised_print(Arena *arena, const QuantisedReport *r) {
         tensors_on_codes(q->graph), q->graph->tensor.n, ranges_by(r));
     if (r->samples)
         say(" over %u samples", r->samples);
-    puts("");
+    say("\n");
     for (uint32_t i = 0; i < q->n_trials; i++) {
         const QuantiseTrial *t = &q->trial[i];
         say("repair  %s, %s: %.2f -> %.2f dB, %s\n", t->what, t->detail,

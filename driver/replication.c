@@ -17,6 +17,7 @@
 #include "alloc/alloc.h"
 #include "alloc/search/replication.h"
 #include "base/file.h"
+#include "base/guard.h"
 #include "base/plain.h"
 #include "base/vec.h"
 #include "sim/sim.h"
@@ -347,7 +348,7 @@ static bool tell_line(void *context, const PlanEffort *effort,
                       const PlanCost *best) {
     Arena *arena = arena_new("progress");
     (void)context;
-    say_to(stderr, "%s\n", progress_text(arena, effort, best));
+    say_to(guard_err(), "%s\n", progress_text(arena, effort, best));
     arena_free(arena);
     return true;
 }
@@ -357,7 +358,7 @@ static bool tell_terminal(void *context, const PlanEffort *effort,
                           const PlanCost *best) {
     Arena *arena = arena_new("progress");
     (void)context;
-    say_to(stderr, "\r%s\x1b[K", progress_text(arena, effort, best));
+    say_to(guard_err(), "\r%s\x1b[K", progress_text(arena, effort, best));
     arena_free(arena);
     return true;
 }
@@ -425,6 +426,6 @@ ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
     options.shared = shared_of(p, &options);
     p->plan = plan_make(arena, diag, p->schedule, &options, &does_not_fit);
     if (options.watch == tell_terminal)
-        say_to(stderr, "\r\x1b[K");
+        say_to(guard_err(), "\r\x1b[K");
     return p->plan ? EXIT_FINE : does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
 }

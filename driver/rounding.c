@@ -91,7 +91,7 @@ void roundings_print(Arena *arena, const Roundings *r) {
         with_commas(arena, r->codes), with_commas(arena, r->differ));
     if (r->differ)
         say(", by up to %g", r->most);
-    puts("");
+    say("\n");
     if (r->end_differ)
         say("        %s differ where they build on each other, by up to %g\n",
             with_commas(arena, r->end_differ), r->end_most);
@@ -102,7 +102,7 @@ void roundings_print(Arena *arena, const Roundings *r) {
             with_commas(arena, layer->differ),
             with_commas(arena, layer->codes));
     if (r->differ)
-        puts("");
+        say("\n");
     if (r->differ)
         say("        right, as results that lie halfway between two codes, or "
             "within a float's rounding of that, go to either "

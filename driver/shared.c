@@ -1,6 +1,7 @@
 /* shared.c - what several commands print; see commands.h. */
 #include "driver/commands.h"
 
+#include "base/guard.h"
 #include "report/moves.h"
 
 #include <string.h>
@@ -10,7 +11,7 @@ void print_json(Arena *arena, const Options *options, cJSON *json) {
     if (options->said)
         *options->said = text;
     else
-        puts(text);
+        fprintf(guard_out(), "%s\n", text);
     json_free(json);
 }
 

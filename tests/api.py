@@ -275,11 +275,42 @@ def test_one_way_in():
         check(symbols(path, option, "--defined-only") == declared,
               (path, symbols(path, option, "--defined-only") ^ declared))
     own = symbols("build/CMakeFiles/amphora.dir/driver/main.c.o", "-u")
-    check("amphora_main" in own and not own - declared - {
-        "mallopt", "signal", "__sysv_signal", "_GLOBAL_OFFSET_TABLE_"}, own)
+    check("amphora_command" in own and not own - declared - {
+        "mallopt", "signal", "__sysv_signal", "_GLOBAL_OFFSET_TABLE_",
+        "stdout", "stderr", "fwrite", "fflush"}, own)
+    used = {s.split("@")[0] for s in symbols("build/libamphora.so.1", "-D",
+                                             "--undefined-only")}
+    # stderr and exit: of threads that work without a guard (base/guard.h)
+    check(not used & {"printf", "puts", "putchar", "stdout", "perror", "abort"},
+          used)
     with open("driver/main.c", encoding="utf-8") as file:
         check(re.findall(r'#include (["<].*?[">])', file.read()) ==
-              ["<amphora/amphora.h>", "<signal.h>", "<malloc.h>"], "main.c")
+              ["<amphora/amphora.h>", "<signal.h>", "<stdio.h>",
+               "<malloc.h>"], "main.c")
+
+
+def test_no_memory():
+    """What has no memory says so; the program and its sessions go on."""
+    script = ("import amphora, resource\n"
+              "amphora.compile('examples/tiny.prototxt', 'xdnn-v2-28')\n"
+              "used = int(open('/proc/self/statm').read().split()[0]) * 4096\n"
+              "limit = resource.getrlimit(resource.RLIMIT_AS)\n"
+              "resource.setrlimit(resource.RLIMIT_AS, (used + (4 << 20),"
+              " limit[1]))\n"
+              "try:\n"
+              "    amphora.compile('examples/yolov2-608.prototxt',"
+              " 'xdnn-v2-28')\n"
+              "except amphora.Error as error:\n"
+              "    print(error)\n"
+              "resource.setrlimit(resource.RLIMIT_AS, limit)\n"
+              "print(amphora.compile('examples/tiny.prototxt', 'xdnn-v2-28')"
+              ".text, end='')\n")
+    done = subprocess.run([sys.executable, "-c", script], check=True,
+                          stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "PYTHONPATH": "python"})
+    first, rest = done.stdout.split("\n", maxsplit=1)
+    check("out of memory: " in first, first)
+    check(rest == amphora.compile(TINY, "xdnn-v2-28").text, rest[:200])
 
 
 def test_explore():

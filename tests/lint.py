@@ -180,7 +180,7 @@ def library_flags():
 
 def compile_alone(source, flags):
     command = os.environ.get("CC", "cc").split() + flags + [
-        "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I.", "-fsyntax-only",
+        "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-I.", "-Iinclude", "-fsyntax-only",
         "-x", "c", source.path]
     done = subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE,
                           check=False)

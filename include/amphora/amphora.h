@@ -145,9 +145,18 @@ AMPHORA_API const char *amphora_run(amphora_session *session,
                                     const char *const *arguments,
                                     int *exit_code);
 
-/* The command line itself, for a terminal: all that the program `amphora` does.
- * Prints to stdout and stderr; the result is the program's exit code. */
-AMPHORA_API int amphora_main(int argc, char **argv);
+/* What a command says to people, n bytes of it; not 0: it could not be written,
+ * for the reason in errno. n 0: that was all, write what was kept. */
+typedef enum amphora_stream { AMPHORA_OUT = 1, AMPHORA_ERR = 2 } amphora_stream;
+typedef int amphora_write(void *context, amphora_stream stream,
+                          const char *text, size_t n);
+
+/* The command line, with the program's name in front as main() has it: all that
+ * the program `amphora` does. What the program prints goes to `write`; the
+ * result is the program's exit code. */
+AMPHORA_API int amphora_command(amphora_session *session, int argc,
+                                const char *const *argv, amphora_write *write,
+                                void *context);
 
 #ifdef __cplusplus
 }
