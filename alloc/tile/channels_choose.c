@@ -54,6 +54,8 @@ bool is_dense(const Node *node) {
 
 bool goes_by_channel(const Facts *f, const Node *node) {
     const ConvAttr *conv = &node->attr.conv;
+    if (node->n_in == 0)
+        return false;
     Volume in = plan_volume(f->g, node->in[0]);
     bool depthwise = node->op == OP_CONV && conv->groups == in.c &&
                      conv->out_c == in.c && in.c > 1;
