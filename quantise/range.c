@@ -157,6 +157,7 @@ static Range mse_range(const Histogram *h, QuantType type,
  * merged into `levels` levels; `size` has the counts by distance from 0. */
 static double divergence(const double *size, uint32_t n, uint32_t top,
                          uint32_t levels) {
+    const double EMPTY = 1e-4; /* values that a level without any counts as */
     double total = 0, tail = 0, sum = 0, norm = 0;
     for (uint32_t i = 0; i < n; i++) {
         total += size[i];
@@ -170,8 +171,8 @@ static double divergence(const double *size, uint32_t n, uint32_t top,
             mass += size[i];
             filled += size[i] + (i == top - 1 ? tail : 0) > 0;
         }
-        if (mass <= 0 && filled > 0) /* what is cut off has no level */
-            return INFINITY;
+        if (mass <= 0) /* what is cut off has no level: nearly no mass */
+            mass = EMPTY * filled;
         for (uint32_t i = from; i < to; i++) {
             double p = size[i] + (i == top - 1 ? tail : 0), q = mass / filled;
             if (p <= 0)
