@@ -123,6 +123,8 @@ def main():
         return 0
     if asked.long:
         os.environ["TEST_LONG"] = "1"  # tests/effort.h
+    # Two tests run at once; OpenBLAS' own threads would wait by turning round.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     tests = chosen(scripts(asked.long) + unit_tests("build-asan")
                    + unit_tests("build"), asked.names)
     failed = []

@@ -4,7 +4,8 @@
   includes   a room includes itself, base, and the public headers of rooms that
              CMakeLists.txt links it with; some of these only the door may see;
              sim and codegen's listing reach no graph by any way
-  headers    each compiles alone
+  headers    each compiles alone: those that no file of a room includes first,
+             as whose first line the build compiles them
   memory     malloc and its family stand in base/arena.c only
   lengths    of files, functions and lines
   machines   no C outside tests/ and bench/ names one
@@ -65,6 +66,9 @@ NO_MACHINES = re.compile(r"facts/[a-z-]+\.md|\bxdnn_(?:instr|kv|list)\b")
 TOKEN = re.compile(
     r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"]+)\"", re.M)
+# What stands before all else that a file includes.
+FIRST = re.compile(r"\A(?:\s|/\*.*?\*/)*#[ \t]*include[ \t]*\"([^\"]+)\"", re.S)
+BRACE = re.compile(r"\)\s*\{|[{}]")
 
 Finding = collections.namedtuple("Finding", "path line text")
 
@@ -194,9 +198,13 @@ def compile_alone(source, flags):
     return None
 
 
-def check_headers(sources):
+def check_headers(rooms, tests):
     flags = library_flags()
-    headers = [s for s in sources if s.path.endswith(".h")]
+    built = {first.group(1) for first in
+             (FIRST.search(s.text) for s in rooms if s.path.endswith(".c"))
+             if first}
+    headers = [s for s in rooms + tests
+               if s.path.endswith(".h") and s.path not in built]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = pool.map(lambda s: compile_alone(s, flags), headers)
         yield from (finding for finding in results if finding)
@@ -216,20 +224,18 @@ def functions(source):
     directive = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
     code = directive.sub(lambda m: re.sub(r"[^\n]", " ", m.group()),
                          source.code)
-    depth, start, before = 0, None, ""
-    for match in re.finditer(r"[{}]|[^\s{}]", code):
-        char = match.group()
-        if char == "{":
-            if depth == 0 and before == ")":
-                start = match.start()
+    depth, start = 0, None
+    for match in BRACE.finditer(code):
+        if match.group() != "}":
+            if depth == 0 and match.group() != "{":
+                start = match.end() - 1
             depth += 1
-        elif char == "}":
+        else:
             depth -= 1
             if depth == 0 and start is not None:
                 yield (code.count("\n", 0, start) + 1,
                        code.count("\n", start, match.start()) + 1)
                 start = None
-        before = char
 
 
 def check_lengths(sources):
@@ -252,18 +258,25 @@ def check_lengths(sources):
 
 
 def machine_names():
-    """Shipped targets by file name, however it is joined (those of one word,
-    such as null and template, are no names), families and mnemonics."""
+    """Shipped targets by file name (those of one word, such as null and
+    template, are no names), families."""
     stems = [os.path.splitext(name)[0] for name in
              os.listdir(os.path.join(ROOT, "hwspec/targets")) if "-" in name]
-    words = [stem.replace("-", "[-_ ]?") for stem in sorted(stems)]
-    words += ["xdnn", "darius", "math[-_ ]?engine"]
-    return re.compile("(?i:" + "|".join(words) + r")|\bXN[A-Z]\w*")
+    return sorted(stems) + ["xdnn", "darius", "math-engine"]
 
 
 def check_machines(sources):
-    names = machine_names()
+    """Names of machines, however they are joined, and mnemonics."""
+    stems = machine_names()
+    joined = [stem.replace("-", "") for stem in stems]
+    names = re.compile("(?i:" + "|".join(stem.replace("-", "[-_ ]?")
+                                         for stem in stems)
+                       + r")|\bXN[A-Z]\w*")
     for source in sources:
+        squashed = re.sub("[-_ ]", "", source.text)
+        lowered = squashed.lower()
+        if "XN" not in squashed and not any(n in lowered for n in joined):
+            continue
         text = NO_MACHINES.sub(lambda m: " " * len(m.group()), source.text)
         for name, line in source.find(names, text):
             yield Finding(source.path, line, f"`{name}` is a machine's name")
@@ -290,7 +303,7 @@ def main():
     findings = set()
     findings.update(check_includes(rooms, linked))
     findings.update(check_blind(rooms))
-    findings.update(check_headers(rooms + tests))
+    findings.update(check_headers(rooms, tests))
     findings.update(check_memory(rooms))
     findings.update(check_lengths(rooms + tests))
     findings.update(check_machines(rooms))

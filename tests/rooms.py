@@ -47,13 +47,19 @@ def objects(room):
                 yield source, path
 
 
-def symbols(path):
-    """Names that an object defines for others, and names that it uses."""
-    printed = subprocess.run(["nm", path], stdout=subprocess.PIPE, text=True,
-                             check=True).stdout
-    words = [line.split() for line in printed.splitlines()]
-    return ({w[2] for w in words if len(w) == 3 and w[1] in "TDRB"},
-            {w[1] for w in words if len(w) == 2 and w[0] == "U"})
+def symbols(paths):
+    """By object, names that it defines for others, and names that it uses."""
+    printed = subprocess.run(["nm", "--print-file-name", *paths], text=True,
+                             stdout=subprocess.PIPE, check=True).stdout
+    found = {path: (set(), set()) for path in paths}
+    for line in printed.splitlines():
+        path, _, rest = line.partition(":")
+        words = rest.split()
+        if len(words) == 3 and words[1] in "TDRB":
+            found[path][0].add(words[2])
+        elif len(words) == 2 and words[0] == "U":
+            found[path][1].add(words[1])
+    return found
 
 
 def place(source, order, inner):
@@ -108,14 +114,15 @@ def main():
     inner = {room: inner_rooms(room) for room in DIVIDED}
     made, used = {}, {}
     bad = 0
-    for room in order:
-        for source, path in objects(room):
-            defines, uses = symbols(path)
-            for name in sorted(defines & made.keys()):
-                print(f"{name}: in {made[name]} and in {source}")
-                bad += 1
-            made.update(dict.fromkeys(defines, source))
-            used[source] = uses
+    found = [row for room in order for row in objects(room)]
+    named = symbols([path for _, path in found]) if found else {}
+    for source, path in found:
+        defines, uses = named[path]
+        for name in sorted(defines & made.keys()):
+            print(f"{name}: in {made[name]} and in {source}")
+            bad += 1
+        made.update(dict.fromkeys(defines, source))
+        used[source] = uses
     for source, names in sorted(used.items()):
         for name in sorted(names & made.keys()):
             maker = made[name]
