@@ -34,7 +34,6 @@ static bool lower(Arena *arena, Diag *diag, const Options *options,
         out->m ? lanes_lower(arena, diag, out->m, out->graph, &out->of) : NULL;
     if (!out->net)
         return false;
-    lanes_place(arena, out->m, out->net);
     return lanes_check(arena, diag, out->m, out->net) &&
            lanes_columns(arena, diag, out->m, out->net);
 }

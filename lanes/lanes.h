@@ -49,6 +49,7 @@ typedef struct LaneLayer {
     uint32_t bits;
     int32_t shift; /* total */
     bool pooled, average, pool_first, flatten, streaming, chw, marked;
+    bool sized; /* in_c is that of the volume, not of the weights */
     uint64_t lanes, out_lanes; /* 0: not said */
     uint32_t in_offset, out_offset, gap;
     bool says_in_offset, says_pad, says_kernel, says_sources, says_bits,
@@ -195,7 +196,7 @@ LaneRun *lanes_run(Arena *arena, const LaneMachine *m, const LaneNet *net,
 /* ---- our own placement ---- */
 
 /* Replaces offsets by ours where these are no higher; maps, and so cycles,
- * stay. A network that streams stays as it is. */
+ * stay. */
 void lanes_place(Arena *arena, const LaneMachine *m, LaneNet *net);
 /* Bytes of an instance up to the last that a volume takes. */
 uint64_t lanes_height(const LaneMachine *m, const LaneNet *net);

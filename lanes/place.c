@@ -86,6 +86,18 @@ static uint64_t find_place(const Placer *p, const Cluster *c, bool above,
     return at;
 }
 
+/* Layers that stream run at once: their volumes live all that time. */
+static void join_streams(const LaneNet *net, Placer *p) {
+    uint32_t n = 0;
+    while (n < net->n && net->layer[n].streaming)
+        n++;
+    for (uint32_t v = 0; n && v <= n; v++) {
+        Cluster *c = &p->cluster[top_of(p, v)];
+        c->from = 0;
+        c->to = c->to < n - 1 ? n - 1 : c->to;
+    }
+}
+
 /* Most bytes that live in one bank at one layer. */
 static uint64_t least_height(const LaneNet *net, const Placer *p) {
     uint64_t most = 0;
@@ -151,24 +163,27 @@ uint64_t lanes_height(const LaneMachine *m, const LaneNet *net) {
     return most;
 }
 
-void lanes_place(Arena *arena, const LaneMachine *m, LaneNet *net) {
+uint64_t lanes_offsets(Arena *arena, const LaneMachine *m, LaneNet *net,
+                       bool anew) {
     Placer p = {net->n + 1, ARENA_ARRAY(arena, uint32_t, net->n + 1),
                 ARENA_ARRAY(arena, Cluster, net->n + 1)};
     for (uint32_t v = 0; v < p.n; v++)
         p.top[v] = v;
-    for (uint32_t i = 0; i < net->n; i++)
-        if (net->layer[i].streaming)
-            return; /* rings stay where they are */
     gather(m, net, &p);
-    uint64_t least = least_height(net, &p);
+    join_streams(net, &p);
+    uint64_t least = least_height(net, &p), ours = 0;
     uint64_t sized = place_all(&p, true, 0);
     if (place_all(&p, false, least) > sized)
         place_all(&p, true, 0);
-    uint64_t ours = 0;
     for (uint32_t v = 0; v < p.n; v++)
         if (p.cluster[v].used &&
             p.cluster[v].at + size_of(&p.cluster[v]) > ours)
             ours = p.cluster[v].at + size_of(&p.cluster[v]);
-    if (ours <= lanes_height(m, net))
+    if (anew || ours <= lanes_height(m, net))
         move(net, &p);
+    return ours;
+}
+
+void lanes_place(Arena *arena, const LaneMachine *m, LaneNet *net) {
+    lanes_offsets(arena, m, net, false);
 }

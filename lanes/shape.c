@@ -30,13 +30,14 @@ static bool size_in(Diag *diag, const LaneNet *net, uint32_t at, LaneLayer *l) {
     if (l->elt != LANE_ALONE && l->n_sources != l->operands)
         return fail(diag, l, at, "not so many in_sequences as operands");
     uint64_t places = l->flatten ? (uint64_t)l->in[0] * l->in[1] : 1;
-    if (l->weight && l->in_c != channels * places) {
+    if (l->weight && !l->sized && l->in_c != channels * places) {
         diag_error(diag, l->loc,
                    "layer %u: its weights are for %u channels, it reads %llu",
                    at, l->in_c, (unsigned long long)(channels * places));
         return false;
     }
     l->in_c = channels;
+    l->sized = true;
     return true;
 }
 

@@ -261,8 +261,8 @@ def check_lowered():
             wrong.append(f"foreign: {status} {text}")
     for old, new, options, says in (
             ("", "", (), "power of two: amphora quantise"),
-            ("pad: 1", "pad: 1 stride: 2", COMPLIES, "have no stride"),
-            ("kernel_size: 1 ", "kernel_size: 2 ", COMPLIES, "1x1 or 3x3"),
+            ("pad: 1", "pad: 1 stride: 2", COMPLIES, "are rounded down"),
+            ("kernel_size: 1 ", "kernel_size: 2 ", COMPLIES, "1x1, 3x3"),
             ("MAX", "AVE", COMPLIES, "pool")):
         with tempfile.TemporaryDirectory() as at:
             quantised(at, NETWORK.replace(old, new, 1), *options)

@@ -1,0 +1,24 @@
+/* kernels.h - weights of layers from those of a graph. */
+#ifndef LANES_KERNELS_H
+#define LANES_KERNELS_H
+
+#include "lanes/lanes.h"
+
+/* Weights of the layer's sizes, in which the node's lie in the middle; those
+ * of other groups and of stretched kernels are 0. `a`: the node's attributes,
+ * rows and columns as the layer has them. False: they are no codes of 8 bits.
+ */
+bool kernels_conv(Arena *arena, const Graph *g, const Node *node,
+                  const ConvAttr *a, LaneLayer *l);
+bool kernels_fc(Arena *arena, const Graph *g, const Node *node, LaneLayer *l);
+/* The nearest biases that the machine has, here and in the graph. */
+void kernels_bias(Arena *arena, Graph *g, const Node *node, LaneLayer *l,
+                  LaneLowered *out);
+/* A convolution of one pixel: the sum of n volumes of c channels side by side,
+ * each by a power of two. False: no weights and shift do that. */
+bool kernels_sum(Arena *arena, uint32_t c, uint32_t n, const double *factor,
+                 LaneLayer *l);
+/* 1x1 as 3x3 with padding. */
+void kernels_widen(Arena *arena, LaneLayer *l);
+
+#endif
