@@ -17,6 +17,7 @@ typedef struct Made {
     uint64_t wrong, differ, n; /* codes of the result */
     int32_t most;              /* by which one differs */
     int8_t *input;             /* codes less their zero */
+    const LaneRun *run;
 } Made;
 
 static bool lower(Arena *arena, Diag *diag, const Options *options,
@@ -62,6 +63,7 @@ static bool compare(Arena *arena, Diag *diag, const Options *options,
     for (uint32_t i = 0; i < run->fault.n; i++)
         diag_error(diag, (Loc){0}, "%s", run->fault.at[i]);
     made->input = code;
+    made->run = run;
     made->n = run->n_out;
     for (uint64_t i = 0; i < made->n; i++) {
         TensorId t = made->of.result;
@@ -213,8 +215,8 @@ ExitCode compile_lanes_network(Arena *arena, Diag *diag, const Options *options,
     Made made = {0};
     if (!make(arena, diag, options, spec, &made))
         return EXIT_BAD_INPUT;
-    LaneFile file = lane_file(arena, options, made.m, made.net,
-                              file_stem(arena, options->file));
+    LaneFile file = lane_file(arena, options, made.m, made.net, made.input,
+                              made.run, file_stem(arena, options->file));
     bool ok =
         file_make_dir(arena, diag, file.dir) &&
         file_write(arena, diag, file.path, file.text, strlen(file.text)) &&

@@ -179,13 +179,15 @@ static bool emits_c(const Options *options) {
 }
 
 LaneFile lane_file(Arena *arena, const Options *options, const LaneMachine *m,
-                   const LaneNet *net, const char *name) {
+                   const LaneNet *net, const int8_t *input, const LaneRun *run,
+                   const char *name) {
     bool as_c = emits_c(options);
     const char *dir = options->out ? options->out : ".";
     return (LaneFile){
         .dir = dir,
         .path = arena_printf(arena, "%s/%s.%s", dir, name, as_c ? "c" : "yaml"),
-        .text = as_c ? lanes_c(arena, m, net) : lanes_yaml(arena, net)};
+        .text =
+            as_c ? lanes_c(arena, m, net, input, run) : lanes_yaml(arena, net)};
 }
 
 /* Writes the description with our offsets, proved by a run. */
@@ -210,7 +212,7 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_NO_FIT;
     const LaneRun *run = lanes_run(arena, of.machine, of.net, of.input);
     LaneFile file = lane_file(
-        arena, options, of.machine, of.net,
+        arena, options, of.machine, of.net, of.input, run,
         arena_printf(arena, "%s-placed", file_stem(arena, options->file)));
     for (uint32_t i = 0; i < run->fault.n; i++)
         diag_error(diag, (Loc){0}, "%s", run->fault.at[i]);

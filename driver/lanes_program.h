@@ -24,6 +24,7 @@ typedef struct LaneFile {
     const char *dir, *path, *text;
 } LaneFile;
 LaneFile lane_file(Arena *arena, const Options *options, const LaneMachine *m,
-                   const LaneNet *net, const char *name);
+                   const LaneNet *net, const int8_t *input, const LaneRun *run,
+                   const char *name);
 
 #endif

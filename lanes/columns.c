@@ -21,11 +21,12 @@ static uint32_t first_free(const LaneMachine *m, const LaneNet *net,
     return at;
 }
 
-/* The bias memory of the quadrant that has most room. */
-static void place_bias(const LaneMachine *m, LaneLayer *l, uint32_t used[4]) {
+/* The bias memory with most room, of the quadrants that any layer uses. */
+static void place_bias(const LaneMachine *m, LaneLayer *l, uint64_t lanes,
+                       uint32_t used[4]) {
     uint32_t best = 4;
     for (uint32_t q = 0; q < 4; q++)
-        if (l->lanes >> (q * m->quadrant) & 0xffff &&
+        if (lanes >> (q * m->quadrant) & 0xffff &&
             (best == 4 || used[q] < used[best]))
             best = q;
     best %= 4;
@@ -41,7 +42,10 @@ static bool goes_before(const LaneLayer *a, const LaneLayer *b) {
 
 static void place_biases(Arena *arena, const LaneMachine *m, LaneNet *net) {
     uint32_t used[4] = {0};
+    uint64_t lanes = 0;
     bool *done = ARENA_ARRAY(arena, bool, net->n);
+    for (uint32_t i = 0; i < net->n; i++)
+        lanes |= net->layer[i].lanes | net->layer[i].out_lanes;
     for (uint32_t n = 0; n < net->n; n++) {
         uint32_t best = net->n;
         for (uint32_t i = 0; i < net->n; i++)
@@ -52,7 +56,7 @@ static void place_biases(Arena *arena, const LaneMachine *m, LaneNet *net) {
         if (best == net->n)
             break;
         done[best] = true;
-        place_bias(m, &net->layer[best], used);
+        place_bias(m, &net->layer[best], lanes, used);
     }
 }
 

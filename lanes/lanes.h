@@ -205,7 +205,9 @@ uint64_t lanes_height(const LaneMachine *m, const LaneNet *net);
 
 /* The description as the vendor's tool reads it. */
 const char *lanes_yaml(Arena *arena, const LaneNet *net);
-/* Addresses and values of its registers as an array in C. */
-const char *lanes_c(Arena *arena, const LaneMachine *m, const LaneNet *net);
+/* C: addresses and values of its registers, weights, biases, the input and the
+ * known answer. */
+const char *lanes_c(Arena *arena, const LaneMachine *m, const LaneNet *net,
+                    const int8_t *input, const LaneRun *run);
 
 #endif

@@ -1,4 +1,4 @@
-/* write.c - a network as a description, or as C. */
+/* write.c - a network as the description that the vendor's tool reads. */
 #include "lanes/lanes.h"
 
 static const char *const op_name[LANE_OPS] = {
@@ -82,23 +82,5 @@ const char *lanes_yaml(Arena *arena, const LaneNet *net) {
               net->dataset);
     for (uint32_t i = 0; i < net->n; i++)
         add_layer(&text, net, i);
-    return text_str(&text);
-}
-
-const char *lanes_c(Arena *arena, const LaneMachine *m, const LaneNet *net) {
-    uint32_t n;
-    const LaneWord *word = lanes_registers(arena, m, net, &n);
-    Text text = text_new(arena);
-    text_addf(&text,
-              "/* Layer registers of %s, in the order of writing; addresses\n"
-              " * count from the base of the accelerator. */\n"
-              "#include <stdint.h>\n\n"
-              "const uint32_t layer_registers[%u][2] = {\n",
-              net->arch, n);
-    for (uint32_t i = 0; i < n; i++)
-        text_addf(&text, "    {0x%08x, 0x%08x}, /* layer %u, register %u */\n",
-                  word[i].address, word[i].value, word[i].layer,
-                  word[i].number);
-    text_add(&text, "};\n");
     return text_str(&text);
 }
