@@ -359,14 +359,18 @@ static void fill_mix(const Emitter *e, HwFields *f, const Action *action,
                      const Node *node) {
     Volume in = plan_volume(e->graph, node->in[0]);
     Volume by = plan_volume(e->graph, node->in[1]);
+    const Placement *second = placement_of(e, action->in[1]);
     set(f, HW_F_GROUPS, node->attr.mix.groups);
-    set(f, HW_F_PATCH_H, in.h / node->attr.mix.windows[0]);
+    set(f, HW_F_PATCH_H, action->in_rows / node->attr.mix.windows[0]);
     set(f, HW_F_PATCH_W, in.w / node->attr.mix.windows[1]);
     set(f, HW_F_SHIFT_H, node->attr.mix.shift[0]);
     set(f, HW_F_SHIFT_W, node->attr.mix.shift[1]);
     set(f, HW_F_ADD, 0);
     set(f, HW_F_SCALE, 0);
     set_operand(e, f, HW_IN2, action->in[1], 0, by.h);
+    if (second->ring && second->whole.h != by.h)
+        bug("a ring has more rows than the volume that it is to be");
+    set(f, HW_FIELD_OF(HW_IN2, RING), 0);
     set(f, HW_F_PARALLEL_READ, waits_parallel(e->plan, action));
     set(f, HW_F_PINGPONG, 1);
 }

@@ -133,7 +133,7 @@ Rows axis_needed(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
     case OP_CONCAT:
         break;
     default:
-        if (!node_goes_by_pixel(node))
+        if (!node_goes_by_pixel(node) && !(axis == 0 && node_mixes_all(node)))
             span = (Span){0, size};
     }
     if (span.at >= size)
@@ -173,11 +173,10 @@ static uint32_t pad_in_front(const Node *node, uint32_t axis) {
 
 Rows axis_whole(const Graph *g, NodeId id, uint32_t axis) {
     const Node *node = graph_node(g, id);
-    return (Rows){
-        .in_rows = in_size(g, node, axis),
-        .pad_top = pad_in_front(node, axis),
-        .pool_pad_top =
-            node->op == OP_CONV_POOL ? node->attr.pool.pad[axis] : 0};
+    return (Rows){.in_rows = in_size(g, node, axis),
+                  .pad_top = pad_in_front(node, axis),
+                  .pool_pad_top =
+                      node->op == OP_CONV_POOL ? node->attr.pool.pad[axis] : 0};
 }
 
 Rows columns_needed(const Graph *g, NodeId id, uint32_t col, uint32_t cols) {

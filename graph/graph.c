@@ -166,6 +166,7 @@ bool node_goes_by_pixel(const Node *node) {
     case OP_ELTWISE:
     case OP_SCALE:
     case OP_ACT:
+    case OP_OFFSET:
         return true;
     case OP_SOFTMAX:
         return node->attr.axis.axis == 1;
@@ -176,6 +177,17 @@ bool node_goes_by_pixel(const Node *node) {
     default:
         return false;
     }
+}
+
+bool node_reads_whole(const Node *node, TensorId tensor) {
+    return node->op == OP_MIX && same_tensor(node->in[1], tensor);
+}
+
+bool node_mixes_all(const Node *node) {
+    const uint32_t *windows = node->attr.mix.windows;
+    const uint32_t *shift = node->attr.mix.shift;
+    return node->op == OP_MIX && windows[0] == 1 && windows[1] == 1 &&
+           !shift[0] && !shift[1];
 }
 
 Uses graph_uses(Arena *arena, const Graph *g) {

@@ -183,7 +183,7 @@ typedef struct Attrs {
         struct {
             RoutineKind kind;
             double number[ROUTINE_NUMBERS];
-        } routine;     /* ROUTINE */
+        } routine; /* ROUTINE */
         struct {
             Shape period;   /* OFFSET: what repeats */
             uint32_t times; /* 1: factors */
@@ -319,6 +319,10 @@ uint64_t graph_products(const Graph *g, const Node *node);
 /* Whether a pixel of the node's result is made of the same pixel of its
  * operands, be it of all channels. */
 bool node_goes_by_pixel(const Node *node);
+/* Whether any row of the result needs all of the tensor: keys and values. */
+bool node_reads_whole(const Node *node, TensorId tensor);
+/* Whether each pixel meets all of the other volume, in one window. */
+bool node_mixes_all(const Node *node);
 
 /* Puts nodes into topological order, keeping the present order where it can
  * (a stable sort: always the earliest node that is ready). A cycle is an error

@@ -184,7 +184,7 @@ static void check_rings(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
         bool load = op == HW_OP_LOAD, store = op == HW_OP_STORE;
-        bool two = insn_is_binary(op);
+        bool two = insn_is_binary(op) && !insn_own_plane(op);
         if (!row || !(load || store || spec->tiling.rows.ops >> op & 1))
             continue;
         bool in =

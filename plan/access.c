@@ -7,6 +7,8 @@
  */
 #include "plan/access.h"
 
+#include "hwspec/insn.h"
+
 static uint64_t memory_base(const Placement *p) {
     enum { MEMORY_BITS = 48 };
     return (uint64_t)p->memory << MEMORY_BITS;
@@ -38,6 +40,10 @@ static Access access_of(const Plan *plan, const Action *a, uint32_t i) {
     bool rows_read = is_in && a->kind == ACTION_RUN;
     uint32_t row = rows_read ? a->in_row : a->row;
     access.rows = rows_read ? a->in_rows : a->rows;
+    if (rows_read && i == 1 && insn_own_plane(a->legal.op)) {
+        row = p->row;
+        access.rows = p->rows;
+    }
     access.row = p->ring ? row % p->whole.h : row - p->row;
     bytes_of(plan->schedule->spec, &access);
     access.start = memory_base(p) + p->offset;

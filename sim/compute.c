@@ -159,7 +159,8 @@ static bool prepare_offset(Run *run, Job *job) {
     const uint32_t size[] = {w->out.c, w->out.h, w->out.w};
     for (uint32_t i = 0; i < 3; i++) {
         job->period[i] = shape.dim[i];
-        if (!shape.dim[i] || size[i] % shape.dim[i]) {
+        bool some = i == 1 && w->out_turns; /* rows, which are told */
+        if (!shape.dim[i] || (!some && size[i] % shape.dim[i])) {
             fault(run, "constants of %ux%ux%u do not repeat in its %ux%ux%u",
                   shape.dim[0], shape.dim[1], shape.dim[2], size[0], size[1],
                   size[2]);
@@ -294,8 +295,8 @@ static void run_mix(const Job *job, const Operands *o) {
 
 static void run_offset(const Job *job, const Operands *o) {
     bool times = job->work->op == HW_OP_MUL_CONSTANTS;
-    offset_run(&job->work->out, job->period, times, job->offset, o->in->at,
-               o->out->at);
+    offset_run(&job->work->out, job->work->out_row, job->period, times,
+               job->offset, o->in->at, o->out->at);
 }
 
 static void run_gather_pixels(const Job *job, const Operands *o) {

@@ -103,9 +103,10 @@ typedef struct Mix {
 } Mix;
 void mix_run(Arena *arena, const Mix *mix, const float *in, const float *in2,
              float *out);
-/* period: of the values, along channels, rows, columns. */
-void offset_run(const Extent *size, const uint32_t period[3], bool times,
-                const float *value, const float *in, float *out);
+/* period: of the values, along channels, rows, columns; of these the volume
+ * begins with `row`. */
+void offset_run(const Extent *size, uint32_t row, const uint32_t period[3],
+                bool times, const float *value, const float *in, float *out);
 void pixels_run(const Extent *in_size, const Extent *out_size,
                 const float *index, const float *in, float *out);
 /* order: as digits, the axis of the source behind each of the result. */

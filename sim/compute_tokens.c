@@ -95,14 +95,14 @@ void mix_run(Arena *arena, const Mix *m, const float *in, const float *in2,
 
 /* ---- constants, indices, order ---- */
 
-void offset_run(const Extent *size, const uint32_t period[3], bool times,
-                const float *value, const float *in, float *out) {
+void offset_run(const Extent *size, uint32_t row, const uint32_t period[3],
+                bool times, const float *value, const float *in, float *out) {
     for (uint32_t c = 0; c < size->c; c++)
         for (uint32_t y = 0; y < size->h; y++)
             for (uint32_t x = 0; x < size->w; x++) {
-                size_t row =
-                    (size_t)(c % period[0]) * period[1] + y % period[1];
-                float other = value[row * period[2] + x % period[2]];
+                size_t line = (size_t)(c % period[0]) * period[1] +
+                              (row + (size_t)y) % period[1];
+                float other = value[line * period[2] + x % period[2]];
                 float own = *in++;
                 *out++ = times ? own * other : own + other;
             }

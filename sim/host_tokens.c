@@ -53,7 +53,7 @@ static bool run_offset(const HostCall *call) {
     if (!value || n != shape_count(&call->layer->in[0].shape))
         return misfit(call);
     bool times = host_count(call->layer, "times", 0, 0);
-    offset_run(&size, period, times, value, call->in[0], call->out[0]);
+    offset_run(&size, 0, period, times, value, call->in[0], call->out[0]);
     return true;
 }
 

@@ -338,6 +338,8 @@ static void read_sizes(Reader *r, Work *w) {
         w->factor[axis] = number(r, field, 1, 1, 256);
     }
     read_patches(r, w);
+    w->out_turns = number(r, HW_F_OUT_RING, 0, 0, MAX_SIZE) > 0;
+    w->out_row = w->out_turns ? number(r, HW_F_OUT_ROW, 0, 0, MAX_SIZE) : 0;
     w->order = number(r, HW_F_ORDER, 12, 0, 210);
     w->out = read_extent(r, HW_OUT, expected_out(w));
     if (w->op == HW_OP_FC) {

@@ -58,6 +58,8 @@ typedef struct Work {
     bool prelu;     /* results may have slopes */
     bool pool_global;
     Extent in, in2, mid, out;
+    bool out_turns;   /* the result lies in a ring: */
+    uint32_t out_row; /* from this row of the layer's on */
     bool has_in2;
     Place in_at, in2_at, out_at;
     Repl in_repl; /* as the engine reads it */

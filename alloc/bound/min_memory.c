@@ -14,7 +14,10 @@
 #include "alloc/tile/tile.h"
 
 static bool by_rows(const Facts *f, NodeId id) {
-    return f->spec->backing >= 0 && f->spec->tiling.kind != HW_TILING_NONE &&
+    const Node *node = graph_node(f->g, id);
+    return f->spec->backing >= 0 &&
+           (node->op != OP_MIX || node_mixes_all(node)) &&
+           f->spec->tiling.kind != HW_TILING_NONE &&
            f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }
 
@@ -51,7 +54,8 @@ static uint64_t operands_bytes(const Facts *f, const Node *node, bool whole,
         bool again = false;
         for (uint32_t k = 0; k < i; k++)
             again |= same_tensor(node->in[k], t);
-        uint64_t bytes = whole ? whole_bytes(f, t) : rows_bytes(f, t, rows);
+        bool all = whole || node_reads_whole(node, t);
+        uint64_t bytes = all ? whole_bytes(f, t) : rows_bytes(f, t, rows);
         sum += again ? 0 : bytes;
         most = bytes > most ? bytes : most;
         nested |= f->role[t.i].parent.i != NONE;

@@ -182,6 +182,8 @@ typedef struct Roll {
 } Roll;
 /* done: rows by node before that. */
 typedef void RollVisitor(void *context, const Roll *roll, const uint32_t *done);
+/* Rows of the node's operand, where others of it are read so. */
+Rows operand_rows(const Facts *f, NodeId id, TensorId t, Rows need);
 /* Whether the tensor, made or read by the cascade, is whole in active memory.
  */
 bool cascade_keeps(const Decisions *d, const Cascade *g, TensorId t);

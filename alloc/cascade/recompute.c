@@ -137,6 +137,8 @@ static Rows needed(const Facts *f, NodeId id, uint32_t row, uint32_t rows,
                    bool inner) {
     Rows need = rows_needed(f->g, id, row, rows);
     const Node *node = graph_node(f->g, id);
+    if (only_rolls(node)) /* no stripe has these rows */
+        return (Rows){0};
     uint32_t h = plan_volume(f->g, node->out[0]).h;
     uint32_t size = plan_volume(f->g, node->in[0]).h;
     uint32_t next = size;

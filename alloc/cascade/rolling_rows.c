@@ -98,12 +98,20 @@ typedef struct Walk {
 
 static bool advance(Walk *walk, uint32_t i, uint32_t end);
 
+Rows operand_rows(const Facts *f, NodeId id, TensorId t, Rows need) {
+    if (!node_reads_whole(graph_node(f->g, id), t))
+        return need;
+    return (Rows){.in_rows = height(f, t)};
+}
+
 /* Asks for rows of all operands up to the last that is needed. */
-static bool operands_there(Walk *walk, const FlowStep *s, const Rows *need) {
+static bool operands_there(Walk *walk, const FlowStep *s, const Rows *all) {
+    const Node *node = graph_node(walk->f->g, s->node);
     for (uint32_t k = 0; k < s->n_makers; k++) {
         uint32_t maker = s->maker[k] - walk->g->first;
+        Rows need = operand_rows(walk->f, s->node, node->in[k], *all);
         if (maker < length(walk->g) &&
-            !advance(walk, maker, need->in_row + need->in_rows))
+            !advance(walk, maker, need.in_row + need.in_rows))
             return false;
     }
     return true;
@@ -283,16 +291,17 @@ void rings_list(const Decisions *d, const Cascade *g, Rings *rings) {
 static uint32_t oldest(const Facts *f, const Cascade *g, uint32_t i,
                        const uint32_t *done, uint32_t row);
 
-/* The first row of its operands that node i of the cascade, or who reads it as
- * a concat, still wants; `row` if that is earlier. */
+/* The first row of its operand `t` that node i of the cascade, or who reads it
+ * as a concat, still wants; `row` if that is earlier. */
 static uint32_t wanted_by(const Facts *f, const Cascade *g, uint32_t i,
-                          const uint32_t *done, uint32_t row) {
+                          TensorId t, const uint32_t *done, uint32_t row) {
     FlowStep *s = &f->memo->flow[g->first + i];
     if (is_placed(f, s->node))
         row = oldest(f, g, i, done, row);
     if (done[i] == s->size[0])
         return row;
-    uint32_t first = flow_first(f, s, 0, done[i]);
+    bool whole = node_reads_whole(graph_node(f->g, s->node), t);
+    uint32_t first = whole ? 0 : flow_first(f, s, 0, done[i]);
     return first < row ? first : row;
 }
 
@@ -304,7 +313,8 @@ static uint32_t oldest(const Facts *f, const Cascade *g, uint32_t i,
     const FlowStep *s = &f->memo->flow[g->first + i];
     for (uint32_t k = 0; k < s->n_readers; k++)
         if (s->reader[k] - g->first < length(g))
-            row = wanted_by(f, g, s->reader[k] - g->first, done, row);
+            row = wanted_by(f, g, s->reader[k] - g->first, result(f, g, i),
+                            done, row);
     return row;
 }
 
@@ -313,13 +323,15 @@ static uint32_t oldest_loaded(const Facts *f, const Cascade *g, TensorId t,
                               const uint32_t *done, uint32_t row) {
     CascadeReaders r = cascade_readers(f, g, t);
     while (cascade_readers_next(&r))
-        row = wanted_by(f, g, r.i, done, row);
+        row = wanted_by(f, g, r.i, t, done, row);
     return row;
 }
 
 bool ring_load(const Facts *f, const Cascade *g, Ring *ring, const Roll *roll,
                const uint32_t *done, uint32_t *row) {
-    uint32_t end = roll->need.in_row + roll->need.in_rows;
+    Rows need =
+        operand_rows(f, cascade_node(f, g, roll->i), ring->tensor, roll->need);
+    uint32_t end = need.in_row + need.in_rows;
     if (ring->maker != NONE || ring->loaded >= end)
         return false;
     uint32_t first = oldest_loaded(f, g, ring->tensor, done, end);

@@ -64,8 +64,10 @@ static void run_rows(void *context, const Roll *roll, const uint32_t *done) {
     e->step = r->g->first + roll->i;
     for (uint32_t k = 0; k < node->n_in; k++)
         load_rows(r, node->in[k], roll, done);
-    for (uint32_t k = 0; k < node->n_in; k++)
-        in[k] = rows_of(r, node->in[k], need->in_row, need->in_rows);
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        Rows own = operand_rows(e->f, id, node->in[k], *need);
+        in[k] = rows_of(r, node->in[k], own.in_row, own.in_rows);
+    }
     uint32_t out = rows_of(r, node->out[0], roll->row, roll->rows);
     Action a = emit_run_new(e, id, in, out);
     a.kind = joins ? ACTION_CONCAT : ACTION_RUN;

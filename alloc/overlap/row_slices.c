@@ -58,7 +58,8 @@ static bool is_channel_tile(const Slices *s, const Action *a) {
 static bool may_slice(const Slices *s, const Action *a) {
     const HwSpec *spec = s->plan->schedule->spec;
     if (a->kind != ACTION_RUN || a->style >= 0 || a->again ||
-        a->legal.engine < 0 || !(spec->tiling.rows.ops >> a->legal.op & 1) ||
+        a->legal.engine < 0 || only_rolls(graph_node(s->g, a->node)) ||
+        !(spec->tiling.rows.ops >> a->legal.op & 1) ||
         node_quantum(s->g, a->node, 0) > 1 || is_channel_tile(s, a) ||
         !engine_takes_parts(spec, s->g, &a->legal, a->node, 0) ||
         (spec->tiling.rows.weights_move &&

@@ -91,9 +91,8 @@ static bool engine_makes(const Boxes *b, uint32_t channels) {
 static void cut_channels(Boxes *b) {
     const HwEngine *engine = &b->f->spec->engine[b->f->legal[b->id.i].engine];
     uint32_t all = b->out.c, *n = &b->n[2], last = all;
-    uint32_t q = b->each || is_dense(b->node)
-                     ? channel_tile_quantum(b->f, b->id)
-                     : NONE;
+    uint32_t q =
+        b->each || is_dense(b->node) ? channel_tile_quantum(b->f, b->id) : NONE;
     b->cut[2][(*n)++] = (Cut){.n = all, .pieces = 1};
     if (q == NONE)
         return;
@@ -143,8 +142,8 @@ static uint64_t bytes_with(const Boxes *b, const Cut *rows, const Cut *cols,
 static uint64_t cost_of(const Boxes *b, const Cut *rows, const Cut *cols,
                         const Cut *channels, bool outer) {
     uint64_t spots = (uint64_t)rows->pieces * cols->pieces;
-    uint64_t in = rows->sum * cols->sum * b->in.c * b->node->n_in *
-                  b->f->spec->element;
+    uint64_t in =
+        rows->sum * cols->sum * b->in.c * b->node->n_in * b->f->spec->element;
     uint64_t some = ceil_div(b->weights, channels->pieces);
     uint64_t weights = b->weights;
     if ((outer ? some : weights) > b->room)
@@ -159,10 +158,10 @@ static uint64_t cost_of(const Boxes *b, const Cut *rows, const Cut *cols,
 static bool boxes_open(const Facts *f, NodeId id, Boxes *b) {
     const Node *node = graph_node(f->g, id);
     const HwTiling *tiling = &f->spec->tiling;
-    if (tiling->kind != HW_TILING_SOFTWARE ||
-        f->spec->backing < 0 || f->spec->replication.section ||
-        node->n_in == 0 || node->n_in > MOST_APART - 1 ||
-        insn_by_channel(f->legal[id.i].op))
+    if (tiling->kind != HW_TILING_SOFTWARE || f->spec->backing < 0 ||
+        f->spec->replication.section || node->n_in == 0 ||
+        node->n_in > MOST_APART - 1 || insn_own_plane(f->legal[id.i].op) ||
+        only_rolls(node))
         return false;
     *b = (Boxes){.f = f,
                  .id = id,
@@ -176,8 +175,8 @@ static bool boxes_open(const Facts *f, NodeId id, Boxes *b) {
             return false;
     if (hwspec_stages(f->spec, f->legal[id.i].op)) {
         const HwMemory *m = &f->spec->memory[f->spec->weights];
-        b->weights = (uint64_t)weight_taps(f->g, node) * b->out.c *
-                     m->layout->element;
+        b->weights =
+            (uint64_t)weight_taps(f->g, node) * b->out.c * m->layout->element;
         b->room = m->size;
     }
     return true;
@@ -282,12 +281,11 @@ bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
         return false;
     Cut high = {.n = rows}, wide = {.n = b->out.w}, all = {b->out.c, 1, 0, 0};
     Cut row = {.n = best.rows}, col = {.n = best.cols};
-    Cut some = {best.channels,
-                (uint32_t)ceil_div(b->out.c, best.channels), 0, 0};
-    bool known = pieces_of(b, 0, b->out.h, &high) &&
-                 pieces_of(b, 1, b->out.w, &wide) &&
-                 pieces_of(b, 0, b->out.h, &row) &&
-                 pieces_of(b, 1, b->out.w, &col);
+    Cut some = {best.channels, (uint32_t)ceil_div(b->out.c, best.channels), 0,
+                0};
+    bool known =
+        pieces_of(b, 0, b->out.h, &high) && pieces_of(b, 1, b->out.w, &wide) &&
+        pieces_of(b, 0, b->out.h, &row) && pieces_of(b, 1, b->out.w, &col);
     if (!known || cost_of(b, &row, &col, &some, true) >
                       cost_of(b, &high, &wide, &all, false) / 4 * 3)
         return false;

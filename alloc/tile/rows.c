@@ -33,12 +33,19 @@ static uint32_t most_pad(const Node *node, uint32_t axis) {
                                                              : 0;
 }
 
+bool only_rolls(const Node *node) {
+    return node->op == OP_MIX || node->op == OP_OFFSET;
+}
+
 bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
                         NodeId id, uint32_t axis) {
     const HwLimitKind of[2][3] = {
         {HW_LIMIT_IN_H, HW_LIMIT_OUT_H, HW_LIMIT_PAD_H},
         {HW_LIMIT_IN_W, HW_LIMIT_OUT_W, HW_LIMIT_PAD_W}};
     const Node *node = graph_node(g, id);
+    if (only_rolls(node) && (axis || spec->tiling.rows.rolls != HW_ROLLS_ROWS ||
+                             (node->op == OP_MIX && !node_mixes_all(node))))
+        return false;
     const HwRange *limit = spec->engine[legal->engine].limit;
     Volume in = plan_volume(g, node->in[0]), out = plan_volume(g, node->out[0]);
     return range_spans(&limit[of[axis][0]], 1, axis ? in.w : in.h) &&
@@ -51,7 +58,8 @@ bool engine_takes_channels(const HwEngine *engine, uint32_t all) {
 }
 
 static bool takes_row_tiles(const Facts *f, NodeId id) {
-    return engine_takes_parts(f->spec, f->g, &f->legal[id.i], id, 0);
+    return !only_rolls(graph_node(f->g, id)) &&
+           engine_takes_parts(f->spec, f->g, &f->legal[id.i], id, 0);
 }
 
 /* ---- row tiles ---- */

@@ -9,6 +9,10 @@
 
 /* ---- rows.c: row tiles and tiles ---- */
 
+/* Whether parts of the node's result are made in cascades with rings alone: a
+ * second operand waits there whole, or rows of constants are told as the
+ * ring's. */
+bool only_rolls(const Node *node);
 /* Whether the limits of the node's engine let it make any of its rows (axis 0)
  * or columns by themselves. */
 bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,

@@ -119,6 +119,7 @@ static bool may_band(const Bands *b, const Action *run) {
     const HwTiling *tiling = &b->plan->schedule->spec->tiling;
     bool may = run->kind == ACTION_RUN && run->style < 0 && !run->again &&
                tiling->rows.ops >> run->legal.op & 1 &&
+               !only_rolls(graph_node(b->g, run->node)) &&
                node_quantum(b->g, run->node, 0) == 1 && run->rows >= b->n &&
                engine_takes_parts(b->plan->schedule->spec, b->g, &run->legal,
                                   run->node, 0) &&

@@ -204,6 +204,13 @@ static bool along_channels(const Node *node) {
             node->attr.norm.axes == 1);
 }
 
+/* Each row of queries meets all keys. */
+static bool is_matrix_of_rows(const Node *node) {
+    return node->op == OP_MIX && node->attr.mix.windows[0] == 1 &&
+           node->attr.mix.windows[1] == 1 && node->attr.mix.shift[0] == 0 &&
+           node->attr.mix.shift[1] == 0;
+}
+
 /* Whether the tile's input and padding give its output. */
 static const char *check_along(Judge *j, const Action *a, Along x) {
     const Node *node = graph_node(j->g, a->node);
@@ -220,7 +227,8 @@ static const char *check_along(Judge *j, const Action *a, Along x) {
     else if (node->op == OP_CONV_POOL)
         need = conv_pool_need(node, x.axis, size, made);
     else if (node->op == OP_ELTWISE || node->op == OP_SCALE ||
-             node->op == OP_ACT || along_channels(node))
+             node->op == OP_ACT || node->op == OP_OFFSET ||
+             along_channels(node) || (x.axis == 0 && is_matrix_of_rows(node)))
         need = made;
     else if (node->op == OP_UPSAMPLE)
         need = (Need){made.first / node->attr.up.factor[x.axis],
@@ -341,6 +349,8 @@ static const char *check_operand(Judge *j, const Action *a, uint32_t i) {
     bool spread = (own.h != first.h || own.w != first.w) &&
                   (a->legal.op == HW_OP_LAYER || insn_own_plane(a->legal.op));
     Part part = {a->in_row, a->in_rows, a->in_col, a->in_cols};
+    if (i == 1 && hw_op_traits[a->legal.op] & HW_MATRIX)
+        return check_read(j, a->in[i], (Part){0, own.h, 0, own.w});
     return check_read(j, a->in[i], spread ? all_of(p) : part);
 }
 
@@ -536,6 +546,10 @@ static void rows_touched(const Action *a, uint32_t i, const Placement *p,
     bool reads = i < a->n_in && a->kind == ACTION_RUN;
     *row = reads ? a->in_row : a->row;
     *rows = reads ? a->in_rows : a->rows;
+    if (reads && i == 1 && hw_op_traits[a->legal.op] & HW_MATRIX) {
+        *row = p->row;
+        *rows = p->rows;
+    }
     if (!p->ring && a->kind != ACTION_LOAD && a->kind != ACTION_STORE) {
         *row = p->row;
         *rows = p->rows;
