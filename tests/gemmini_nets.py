@@ -144,6 +144,7 @@ def networks():
         layer("flat", (64, 3, 3), lambda n, x: n.fc("f", x, 100)),
         layer("beside", (16, 10, 10), beside),
         layer("pooled", (3, 40, 44), lambda n, x: n.max_pool("p", n.conv("c", x, 24, 5, 1, 2, "relu"), 3, 2, 1)),
+        layer("alone", (16, 16, 16), lambda n, x: n.max_pool("p", x, 2, 2)),
         layer("apool", (40, 21, 21), lambda n, x: n.max_pool("p", n.conv("c", x, 40, 1), 2, 2)),
         layer("mean", (100, 7, 7), lambda n, x: n.mean("g", n.conv("c", x, 100, 1))),
         layer("sum", (50, 14, 14), lambda n, x: n.add("a", n.conv("c", x, 50, 1), n.conv("d", x, 50, 3, 1, 1), "relu"))))

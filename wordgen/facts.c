@@ -102,6 +102,8 @@ static void say_windows(Emitter *e, const Node *node) {
     for (uint32_t k = 0; node->op == OP_CONV_POOL && k < 2; k++)
         mid[k] = conv_out_size(from[k], conv.kernel[k], conv.stride[k],
                                conv.dilation[k], conv.pad[k], conv.pad_end[k]);
+    if (node->op == OP_POOL)
+        memcpy(mid, from, sizeof mid);
     say_hw(e, "mid", mid);
     say(e, "mid.c", node->op == OP_CONV_POOL ? conv.out_c : out->c);
     say_hw(e, "kernel", conv.kernel);
