@@ -119,6 +119,8 @@ typedef struct QuantLayer {
                      * or of the input, of the result */
     const QuantScale *scale;
     QuantRound round;
+    const QuantScale *below; /* SUMS: n scales of sums below 0 where these
+                              * differ (leaky ReLU), else NULL */
 } QuantLayer;
 
 #endif

@@ -32,8 +32,9 @@ static const struct {
 /* A blob, or the scales of a quantised layer. */
 typedef struct Item {
     const char *layer, *role;
-    const Blob *blob;        /* or NULL: of */
-    const LayerQuant *quant; /* ... this, its factors or its shifts */
+    const Blob *blob;        /* or NULL: */
+    const QuantScale *scale; /* ... of these the factors or the shifts */
+    bool shifts;
     DataType type;
     uint64_t offset, count;
 } Item;
@@ -77,7 +78,21 @@ static void add(Arena *arena, Data *data, Item item) {
     vec_push(arena, &data->item, item);
 }
 
+static void add_scales(Arena *arena, Data *data, const LayerQuant *q,
+                       const QuantScale *scale, const char *const role[2]) {
+    for (int k = 0; q->numbers.n && k < 2; k++)
+        add(arena, data,
+            (Item){.layer = q->layer,
+                   .role = role[k],
+                   .scale = scale,
+                   .shifts = k == 1,
+                   .type = DATA_I32,
+                   .count = q->numbers.n});
+}
+
 static void add_all(Arena *arena, Data *data) {
+    static const char *const scale_role[] = {"multiplier", "shift"};
+    static const char *const below_role[] = {"multiplier_below", "shift_below"};
     const Image *image = &data->listing->image;
     for (uint32_t i = 0; i < image->n_blobs; i++) {
         const Blob *blob = &image->blob[i];
@@ -90,16 +105,9 @@ static void add_all(Arena *arena, Data *data) {
     }
     for (uint32_t i = 0; i < image->n_quants; i++) {
         const LayerQuant *q = &image->quant[i];
-        if (!q->numbers.n)
-            continue;
-        Item item = {.layer = q->layer,
-                     .role = "multiplier",
-                     .quant = q,
-                     .type = DATA_I32,
-                     .count = q->numbers.n};
-        add(arena, data, item);
-        item.role = "shift";
-        add(arena, data, item);
+        add_scales(arena, data, q, q->numbers.scale, scale_role);
+        if (q->numbers.below)
+            add_scales(arena, data, q, q->numbers.below, below_role);
     }
 }
 
@@ -135,9 +143,9 @@ static void put_blob(Text *out, Arena *scratch, const Item *item) {
 
 static void put_scales(Text *out, const Item *item) {
     for (uint32_t i = 0; i < item->count; i++) {
-        QuantScale scale = item->quant->numbers.scale[i];
-        bool factor = item->role[0] == 'm';
-        put_bytes(out, factor ? (uint64_t)(int64_t)scale.factor : scale.shift,
+        QuantScale scale = item->scale[i];
+        put_bytes(out,
+                  item->shifts ? scale.shift : (uint64_t)(int64_t)scale.factor,
                   4);
     }
 }

@@ -132,13 +132,14 @@ static void add_acts(cJSON *json, const Image *image) {
     }
 }
 
-static void add_scales(cJSON *json, const QuantLayer *q) {
-    cJSON *factor = cJSON_AddArrayToObject(json, "factor");
-    cJSON *shift = cJSON_AddArrayToObject(json, "shift");
-    for (uint32_t i = 0; i < q->n; i++) {
+static void add_scales(cJSON *json, const char *factors, const char *shifts,
+                       uint32_t n, const QuantScale *scale) {
+    cJSON *factor = cJSON_AddArrayToObject(json, factors);
+    cJSON *shift = cJSON_AddArrayToObject(json, shifts);
+    for (uint32_t i = 0; i < n; i++) {
         cJSON_AddItemToArray(factor,
-                             number_from_u64((uint64_t)q->scale[i].factor));
-        cJSON_AddItemToArray(shift, number_from_u64(q->scale[i].shift));
+                             number_from_u64((uint64_t)scale[i].factor));
+        cJSON_AddItemToArray(shift, number_from_u64(scale[i].shift));
     }
 }
 
@@ -158,7 +159,9 @@ static void add_quants(cJSON *json, const Image *image) {
         cJSON_AddNumberToObject(item, "hi", q->hi);
         put_u64(item, "left", q->left);
         cJSON_AddBoolToObject(item, "minus", q->minus);
-        add_scales(item, q);
+        add_scales(item, "factor", "shift", q->n, q->scale);
+        if (q->below)
+            add_scales(item, "factor_below", "shift_below", q->n, q->below);
         cJSON_AddItemToArray(list, item);
     }
 }

@@ -220,9 +220,8 @@ static void read_act(ImageReader *r, const cJSON *item, void *out) {
 
 /* ---- quantised layers ---- */
 
-static void read_scales(ImageReader *r, const cJSON *item, QuantLayer *q) {
-    const cJSON *factor = get(item, "factor"), *shift = get(item, "shift");
-    uint32_t n = (uint32_t)cJSON_GetArraySize(factor);
+static const QuantScale *read_scales(ImageReader *r, const cJSON *factor,
+                                     const cJSON *shift, uint32_t n) {
     uint32_t *number = ARENA_ARRAY(r->arena, uint32_t, n);
     uint32_t *by = ARENA_ARRAY(r->arena, uint32_t, n);
     QuantScale *scale = ARENA_ARRAY(r->arena, QuantScale, n);
@@ -233,8 +232,18 @@ static void read_scales(ImageReader *r, const cJSON *item, QuantLayer *q) {
             bad(r, "factor", "is above 2^31, or its shift is none of 1..62");
         scale[i] = (QuantScale){(int32_t)(number[i] & INT32_MAX), by[i]};
     }
-    q->n = n;
-    q->scale = scale;
+    return scale;
+}
+
+static void read_all_scales(ImageReader *r, const cJSON *item, QuantLayer *q) {
+    const cJSON *below = get(item, "factor_below");
+    const cJSON *factor = get(item, "factor");
+    q->n = (uint32_t)cJSON_GetArraySize(factor);
+    q->scale = read_scales(r, factor, get(item, "shift"), q->n);
+    if (below)
+        q->below = read_scales(r, below, get(item, "shift_below"), q->n);
+    if (below && q->rule < QUANT_RULE_COUNT && q->rule != QUANT_SUMS)
+        bad(r, "factor_below", "is only of sums");
 }
 
 static void read_zeros(ImageReader *r, const cJSON *item, int32_t out[2]) {
@@ -284,7 +293,7 @@ static void read_layer_quant(ImageReader *r, const cJSON *item, void *out) {
         bad(r, "left", "is above 20");
     q->minus = cJSON_IsTrue(get(item, "minus"));
     q->round = read_round(r, item);
-    read_scales(r, item, q);
+    read_all_scales(r, item, q);
 }
 
 /* ---- regions and host layers ---- */

@@ -135,9 +135,13 @@ static bool all_codes(const Graph *g, const Node *node) {
 
 /* ---- activations ---- */
 
-static bool clamps(const Act *act) {
+bool quant_clamps(const Act *act) {
     return act->kind == ACT_NONE || act->kind == ACT_RELU ||
            act->kind == ACT_RELU6 || act->kind == ACT_CLIP;
+}
+
+bool quant_bends(const Act *act) {
+    return act->kind == ACT_LEAKY && act->alpha >= 0 && isfinite(act->alpha);
 }
 
 /* Bounds of an activation as codes. */
@@ -157,7 +161,7 @@ static void clamp(const Act *act, const Quant *q, QuantLayer *layer) {
 bool quant_act_cuts(const Graph *g, const Node *node) {
     const Quant *q = out_quant(g, node);
     QuantLayer layer = {0};
-    if (q->type == QUANT_NONE || !clamps(&node->act))
+    if (q->type == QUANT_NONE || !quant_clamps(&node->act))
         return node->act.kind != ACT_NONE;
     clamp(&node->act, q, &layer);
     return layer.lo > quant_type[q->type].lo ||
@@ -210,7 +214,7 @@ bool quant_moves(const Graph *g, const Node *node) {
     case OP_UPSAMPLE:
     case OP_PAD:
     case OP_ACT:
-        return clamps(&node->act);
+        return quant_clamps(&node->act);
     case OP_POOL:
         return node->attr.pool.kind == POOL_MAX;
     case OP_ELTWISE:
@@ -270,12 +274,12 @@ static bool units_agree(const Graph *g, const Node *node, const Sums *sums) {
 static bool is_sums(const Graph *g, const Node *node) {
     Sums sums = {0};
     bool pools = node->op == OP_CONV_POOL && node->attr.pool.kind != POOL_MAX;
-    return clamps(&node->act) && !pools && weights_of(g, node, &sums) &&
-           units_agree(g, node, &sums);
+    return (quant_clamps(&node->act) || quant_bends(&node->act)) && !pools &&
+           weights_of(g, node, &sums) && units_agree(g, node, &sums);
 }
 
 static QuantRule elt_rule(const Node *node) {
-    if (node->n_in != 2 || node->attr.elt.coeff || !clamps(&node->act))
+    if (node->n_in != 2 || node->attr.elt.coeff || !quant_clamps(&node->act))
         return QUANT_REALS;
     switch (node->attr.elt.kind) {
     case ELT_ADD:
@@ -317,7 +321,7 @@ QuantRule quant_rule(const Graph *g, const Node *node) {
     case OP_ELTWISE:
         return elt_rule(node);
     case OP_POOL:
-        return clamps(&node->act) ? QUANT_MEANS : QUANT_REALS;
+        return quant_clamps(&node->act) ? QUANT_MEANS : QUANT_REALS;
     case OP_REDUCE:
         return node->attr.reduce.kind == REDUCE_MEAN ? QUANT_MEANS
                                                      : QUANT_REALS;
@@ -355,19 +359,31 @@ static float float_factor(double unit, double weight, double out) {
     return products / (float)out;
 }
 
+/* Of each channel, times `slope`. */
+static const QuantScale *sums_scaled(Arena *arena, const Graph *g,
+                                     const Node *node, const QuantLayer *layer,
+                                     const double *weight, double slope) {
+    QuantScale *to = ARENA_ARRAY(arena, QuantScale, layer->n);
+    double unit = in_quant(g, node, 0)->scale, out = out_quant(g, node)->scale;
+    for (uint32_t c = 0; c < layer->n; c++) {
+        double by = factor(weight, c);
+        float even = float_factor(unit, by, out) * (float)slope;
+        to[c] = quant_scale(quant_by_floats(layer->round)
+                                ? (double)even
+                                : unit * by / out * slope);
+    }
+    return to;
+}
+
 static void sums_scales(Arena *arena, const Graph *g, const Node *node,
                         QuantLayer *layer) {
     Sums sums = {0};
     weights_of(g, node, &sums);
-    double unit = in_quant(g, node, 0)->scale;
-    QuantScale *to = scales(arena, layer, sums.weight ? sums.channels : 1);
-    double out = out_quant(g, node)->scale;
-    for (uint32_t c = 0; c < layer->n; c++) {
-        double by = factor(sums.weight, c);
-        to[c] = quant_by_floats(layer->round)
-                    ? quant_scale((double)float_factor(unit, by, out))
-                    : quant_scale(unit * by / out);
-    }
+    layer->n = sums.weight ? sums.channels : 1;
+    layer->scale = sums_scaled(arena, g, node, layer, sums.weight, 1);
+    if (quant_bends(&node->act))
+        layer->below =
+            sums_scaled(arena, g, node, layer, sums.weight, node->act.alpha);
 }
 
 /* Of a sum of terms: to the larger scale, and from it to the result's. */

@@ -66,9 +66,11 @@ static inline bool quant_sums_terms(const QuantLayer *layer) {
 /* [x] of a sum by scale `k`. */
 static inline int64_t quant_summed(const QuantLayer *layer, uint32_t k,
                                    int64_t x) {
+    const QuantScale *scale =
+        x < 0 && layer->below ? layer->below : layer->scale;
     return quant_by_floats(layer->round)
-               ? quant_even((float)x * quant_float(layer->scale[k]))
-               : quant_apply(layer->scale[k], x);
+               ? quant_even((float)x * quant_float(scale[k]))
+               : quant_apply(scale[k], x);
 }
 /* ADDS and PRODUCT: two codes less their zeros; MOVES: one. */
 int64_t quant_blend(const QuantLayer *layer, int64_t x, int64_t y);
@@ -95,6 +97,10 @@ bool quant_is_one(const Graph *g, const Node *node);
 QuantLayer quant_layer(Arena *arena, const Graph *g, const Node *node);
 /* Only its rule. */
 QuantRule quant_rule(const Graph *g, const Node *node);
+/* Does the activation only cut, or nothing? */
+bool quant_clamps(const Act *act);
+/* Does the activation scale sums below 0 by a number of their own? */
+bool quant_bends(const Act *act);
 /* Does its activation cut any code that its result could be? */
 bool quant_act_cuts(const Graph *g, const Node *node);
 /* Is each element of a GATHER one of its input? */

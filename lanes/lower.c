@@ -150,7 +150,8 @@ bool low_cut(Lower *l, const Node *node, const QuantLayer *q,
              LaneLayer *layer) {
     int32_t lo = q->lo - q->zero_out;
     layer->act = lo == 0 ? LANE_RELU : LANE_PLAIN;
-    return (q->hi - q->zero_out == 127 && (lo == -128 || lo == 0)) ||
+    bool cuts = q->hi - q->zero_out == 127 && (lo == -128 || lo == 0);
+    return (cuts && !q->below) ||
            low_refuse(l, node, "the only activation is ReLU");
 }
 

@@ -30,31 +30,51 @@ static void add_codes(const Graph *g, const Node *node, ConstRole role,
     to->value[to->n++] = const_codes(c);
 }
 
-static const QuantScale *scale_of(const QuantLayer *layer, uint32_t channel) {
-    return &layer->scale[layer->n > 1 ? channel : 0];
+/* Of all channels: one scale, or one each. */
+typedef struct Scales {
+    const char *factor, *shift; /* roles */
+    const QuantScale *scale;
+    uint32_t n, channels;
+} Scales;
+
+static const QuantScale *scale_of(const Scales *s, uint32_t channel) {
+    return &s->scale[s->n > 1 ? channel : 0];
 }
 
-static void add_float_scales(Arena *arena, const QuantLayer *layer,
-                             uint32_t channels, Constants *to) {
-    Shape shape = {1, {channels}};
-    float *factor = ARENA_ARRAY(arena, float, channels);
-    for (uint32_t c = 0; c < channels; c++)
-        factor[c] = quant_float(*scale_of(layer, c));
-    constants_add(to, "factor", &shape, CONST_F32, factor);
+static void add_float_scales(Arena *arena, const Scales *s, Constants *to) {
+    Shape shape = {1, {s->channels}};
+    float *factor = ARENA_ARRAY(arena, float, s->channels);
+    for (uint32_t c = 0; c < s->channels; c++)
+        factor[c] = quant_float(*scale_of(s, c));
+    constants_add(to, s->factor, &shape, CONST_F32, factor);
+}
+
+static void add_whole_scales(Arena *arena, const Scales *s, Constants *to) {
+    Shape shape = {1, {s->channels}};
+    int32_t *factor = ARENA_ARRAY(arena, int32_t, s->channels);
+    int32_t *shift = ARENA_ARRAY(arena, int32_t, s->channels);
+    for (uint32_t c = 0; c < s->channels; c++) {
+        const QuantScale *scale = scale_of(s, c);
+        factor[c] = scale->factor;
+        shift[c] = (int32_t)scale->shift;
+    }
+    constants_add(to, s->factor, &shape, CONST_I32, factor);
+    constants_add(to, s->shift, &shape, CONST_I32, shift);
 }
 
 static void add_scales(Arena *arena, const QuantLayer *layer, uint32_t channels,
                        Constants *to) {
-    Shape shape = {1, {channels}};
-    int32_t *factor = ARENA_ARRAY(arena, int32_t, channels);
-    int32_t *shift = ARENA_ARRAY(arena, int32_t, channels);
-    for (uint32_t c = 0; c < channels; c++) {
-        const QuantScale *scale = scale_of(layer, c);
-        factor[c] = scale->factor;
-        shift[c] = (int32_t)scale->shift;
+    const Scales list[] = {
+        {"factor", "shift", layer->scale, layer->n, channels},
+        {"factor_below", "shift_below", layer->below, layer->n, channels}};
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        if (!list[i].scale)
+            continue;
+        if (quant_by_floats(layer->round))
+            add_float_scales(arena, &list[i], to);
+        else
+            add_whole_scales(arena, &list[i], to);
     }
-    constants_add(to, "factor", &shape, CONST_I32, factor);
-    constants_add(to, "shift", &shape, CONST_I32, shift);
 }
 
 /* Of weights [O][I][taps]. */
@@ -82,10 +102,7 @@ void codes_sums(Arena *arena, const Graph *g, const Node *node,
     uint32_t channels = shape_dim(&weight->shape, node->op == OP_DECONV);
     add_codes(g, node, CONST_WEIGHT, bytes ? CONST_I8 : CONST_I16, to);
     add_codes(g, node, CONST_BIAS, CONST_I32, to);
-    if (quant_by_floats(layer->round))
-        add_float_scales(arena, layer, channels, to);
-    else
-        add_scales(arena, layer, channels, to);
+    add_scales(arena, layer, channels, to);
     if (node->op == OP_CONV &&
         (node->attr.conv.groups <= 1 || shape_dim(&weight->shape, 1) > 1))
         add_tap_sums(arena, weight, to);

@@ -14,7 +14,7 @@ typedef struct Constants {
 } Constants;
 
 /* More constants than any kernel has. */
-enum { MOST_CONSTANTS = CONST_ROLES + 4 };
+enum { MOST_CONSTANTS = CONST_ROLES + 6 };
 
 /* Adds a constant whose values `at` (of a type that `kind` names) are alive as
  * long as the kernel. */
@@ -22,7 +22,7 @@ void constants_add(Constants *to, const char *role, const Shape *shape,
                    ConstKind kind, const void *at);
 
 /* The weights and the bias of a layer that sums codes, as whole numbers, and
- * what "factor", "shift" and "tap_sum" are. */
+ * what "factor", "shift", those "_below" and "tap_sum" are. */
 void codes_sums(Arena *arena, const Graph *g, const Node *node,
                 const QuantLayer *layer, Constants *to);
 /* The codes of real numbers, as a constant of their type. */

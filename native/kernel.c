@@ -64,7 +64,8 @@ int32_t kernel_constant(const Kernel *kernel, const char *role) {
 bool quant_shifts_high(const QuantLayer *q) {
     bool high = true;
     for (uint32_t i = 0; i < q->n; i++)
-        high = high && q->scale[i].shift > 32;
+        high = high && q->scale[i].shift > 32 &&
+               (!q->below || q->below[i].shift > 32);
     return high;
 }
 

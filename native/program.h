@@ -14,6 +14,7 @@
  * on codes has the numbers of its rule, and constants that its node has not:
  *   "factor", "shift"  of rule SUMS, by output channel; where halves go to
  *                      even, "factor" is a float, and there are no shifts;
+ *   "factor_below", "shift_below"  the same of sums below 0 where they differ;
  *   "tap_sum"          [channel][tap] weights summed over input channels, where
  *                      the packing is QUADS;
  *   "real0", "real1"   of rule REALS: the number that each code of an input of

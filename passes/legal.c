@@ -426,23 +426,9 @@ static const char *starts_in_time(Arena *arena, const Candidate *c) {
     return NULL;
 }
 
-/* Functions of a sum are no rule of integers, but a table of segments takes
- * them all the same. */
-static bool has_table(const Candidate *c) {
-    Node bare = *c->node;
-    int32_t e = hwspec_engine(c->spec, c->op);
-    const HwArith *arith = e < 0 ? NULL : c->spec->engine[e].arithmetic;
-    bool table = false;
-    for (uint32_t i = 0; arith && i < arith->n_stages; i++)
-        table |= arith->stage[i].segments > 0;
-    bare.act = (Act){0};
-    return table && c->node->act.kind == ACT_LEAKY &&
-           quant_rule(c->g, &bare) == QUANT_SUMS;
-}
-
 static const char *is_of_integers(Arena *arena, const Candidate *c) {
-    bool reals = quant_is_at(c->g, c->node) &&
-                 quant_rule(c->g, c->node) == QUANT_REALS && !has_table(c);
+    bool reals =
+        quant_is_at(c->g, c->node) && quant_rule(c->g, c->node) == QUANT_REALS;
     return reals ? legal_say(arena, "%s has none", op_info[c->node->op].name)
                  : NULL;
 }

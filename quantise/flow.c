@@ -207,7 +207,7 @@ const Quantised *quantise_run(Arena *arena, Diag *diag, const Graph *from,
                               const QuantiseSamples *samples,
                               const QuantiseOptions *options) {
     Flow f = {arena, diag, samples, options, NULL, NULL};
-    const Graph *g = prepare_graph(arena, diag, from);
+    const Graph *g = prepare_graph(arena, diag, from, &options->numbers);
     if (!g)
         return NULL;
     if (options->n_given)

@@ -3,7 +3,8 @@
  * In: a hwspec. Its `numbers`, or its engines' `arithmetic`, say the types of
  * codes, whether scales are powers of two, whether there are zero points, and
  * whether factors are one a channel or one a layer; the `arithmetic`, or
- * `machine.rounding`, how it rounds.
+ * `machine.rounding`, how it rounds; engines' `activations`, behind which sums
+ * there are leaky ReLUs.
  */
 #include "quantise/quantise.h"
 
@@ -47,6 +48,18 @@ static const HwArith *arithmetic_of(const HwSpec *spec) {
     return NULL;
 }
 
+static uint64_t straight_ops(const HwSpec *spec) {
+    uint64_t runs = 0, bends = 0;
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        for (int op = 0; op < HW_OP_COUNT; op++) {
+            uint64_t bit = spec->engine[e].ops & UINT64_C(1) << op;
+            bool leaky = spec->engine[e].acts[op] >> HW_ACT_LEAKY & 1;
+            runs |= bit;
+            bends |= leaky ? bit : 0;
+        }
+    return runs & ~bends;
+}
+
 const char *quantise_key(const HwSpec *spec) {
     return spec->numbers.stated  ? "numbers"
            : arithmetic_of(spec) ? "arithmetic"
@@ -58,6 +71,7 @@ QuantiseNumbers quantise_machine(const HwSpec *spec) {
     QuantiseNumbers n = {.type = QUANT_I8,
                          .any_type = true,
                          .wide = spec->element > 1,
+                         .straight = straight_ops(spec),
                          .round = up ? QUANT_UP : QUANT_EVEN};
     const HwArith *arithmetic = arithmetic_of(spec);
     if (spec->numbers.stated)

@@ -1,15 +1,26 @@
 /* prepare.c - the network in a form whose layers have rules of integers; see
  * scheme.h.
  *
- * A layer whose activation is more than a bound would be one on real numbers as
- * a whole: the activation becomes a layer of its own behind it. A factor and a
- * shift by channel become a convolution of one channel each.
+ * A layer whose activation is more than a bound, or a slope of sums below 0,
+ * would be one on real numbers as a whole: the activation becomes a layer of
+ * its own behind it. A factor and a shift by channel become a convolution of
+ * one channel each.
  */
 #include "quantise/scheme.h"
 
-static bool is_bound(const Act *act) {
-    return act->kind == ACT_NONE || act->kind == ACT_RELU ||
-           act->kind == ACT_RELU6 || act->kind == ACT_CLIP;
+#include "graph/quant.h"
+#include "passes/legal.h"
+
+/* What a rule of integers has: a bound, or of sums a slope below 0, where the
+ * machine's sums have it too. */
+static bool has_rule(const Graph *g, NodeId id,
+                     const QuantiseNumbers *numbers) {
+    const Node *node = graph_node(g, id);
+    bool sums =
+        node->op == OP_CONV || node->op == OP_DECONV || node->op == OP_FC;
+    return quant_clamps(&node->act) ||
+           (sums && quant_bends(&node->act) &&
+            !(numbers->straight >> legal_op(g, id) & 1));
 }
 
 static bool has_sums(const Node *node) {
@@ -36,7 +47,7 @@ static void split_act(Graph *g, NodeId id) {
 static void scale_to_conv(Graph *g, Node *node) {
     const Shape *in = &graph_tensor(g, node->in[0])->shape;
     ConstId scale = node->constant[CONST_SCALE];
-    if (in->rank != 4 || scale.i == NONE || !is_bound(&node->act))
+    if (in->rank != 4 || scale.i == NONE || !quant_clamps(&node->act))
         return;
     Const weight = *graph_const(g, scale);
     if (shape_count(&weight.shape) != in->dim[1])
@@ -73,7 +84,8 @@ static void mean_to_pool(const Graph *g, Node *node) {
                                   .stride = {1, 1}}};
 }
 
-Graph *prepare_graph(Arena *arena, Diag *diag, const Graph *from) {
+Graph *prepare_graph(Arena *arena, Diag *diag, const Graph *from,
+                     const QuantiseNumbers *numbers) {
     Graph *g = graph_clone(arena, from);
     graph_compact(g);
     for (uint32_t i = 0, n = g->node.n; i < n; i++) {
@@ -82,7 +94,8 @@ Graph *prepare_graph(Arena *arena, Diag *diag, const Graph *from) {
         if (g->node.at[i].n_in)
             mean_to_pool(g, &g->node.at[i]);
         const Node *node = &g->node.at[i];
-        if (has_sums(node) && node->n_out == 1 && !is_bound(&node->act))
+        if (has_sums(node) && node->n_out == 1 &&
+            !has_rule(g, (NodeId){i}, numbers))
             split_act(g, (NodeId){i});
     }
     if (!graph_sort(g, diag) || !graph_infer_all(g, diag))

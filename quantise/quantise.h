@@ -56,6 +56,7 @@ typedef struct QuantiseNumbers {
     bool wide;             /* volumes may have 16 bits */
     bool any_type;         /* `type` is the usual one, the other is as good */
     QuantRound round;
+    uint64_t straight; /* bit (1 << HwOp) of sums without leaky ReLUs */
 } QuantiseNumbers;
 
 /* Of a machine: its `numbers`, or the arithmetic of its engines; where it has

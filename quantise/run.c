@@ -61,13 +61,9 @@ static void make_linear(Arena *arena, const Graph *g, const Node *node,
     run->bias = read_doubles(arena, &b);
 }
 
-static bool is_bound(const Act *act) {
-    return act->kind == ACT_NONE || act->kind == ACT_RELU ||
-           act->kind == ACT_RELU6 || act->kind == ACT_CLIP;
-}
-
 static bool is_fast(const Graph *g, const Node *node) {
-    if (!linear_is(g, node) || !is_bound(&node->act))
+    if (!linear_is(g, node) ||
+        !(quant_clamps(&node->act) || quant_bends(&node->act)))
         return false;
     if (!quant_is_at(g, node))
         return true;
@@ -104,9 +100,8 @@ Runner *runner_new(Arena *arena, const Graph *g) {
 static void finish_reals(const RunNode *run, const Act *act, const double *sum,
                          float *out) {
     size_t pixels = linear_pixels(&run->linear), at = 0;
-    double lo = act->kind == ACT_CLIP   ? act->lo
-                : act->kind == ACT_NONE ? -INFINITY
-                                        : 0;
+    bool bends = quant_bends(act), bound = !bends && act->kind != ACT_NONE;
+    double lo = act->kind == ACT_CLIP ? act->lo : bound ? 0 : -INFINITY;
     double hi = act->kind == ACT_CLIP    ? act->hi
                 : act->kind == ACT_RELU6 ? 6
                                          : INFINITY;
@@ -115,6 +110,7 @@ static void finish_reals(const RunNode *run, const Act *act, const double *sum,
             double bias = run->bias ? run->bias[c] : 0;
             for (size_t i = 0; i < pixels; i++, at++) {
                 double value = sum[at] + bias;
+                value = bends && value < 0 ? act->alpha * value : value;
                 out[at] = (float)(value < lo ? lo : value > hi ? hi : value);
             }
         }

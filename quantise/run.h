@@ -11,7 +11,7 @@
 
 typedef struct Runner Runner;
 
-/* Layers with weights have no activation but a bound. */
+/* Layers with weights have no activation but a bound or a slope below 0. */
 Runner *runner_new(Arena *arena, const Graph *g);
 
 /* Values of every tensor by id, from node `first` on; what nodes before it

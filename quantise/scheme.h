@@ -84,8 +84,10 @@ Graph *scheme_graph(Arena *arena, const Scheme *scheme,
 
 /* ---- prepare.c ---- */
 
-/* A copy in which layers with weights have no activation but a bound, sums of
- * factors are layers with weights, and all constants are read. */
-Graph *prepare_graph(Arena *arena, Diag *diag, const Graph *g);
+/* A copy in which layers with weights have no activation but a bound, or a
+ * leaky ReLU where the machine's have, sums of factors are layers with weights,
+ * and all constants are read. */
+Graph *prepare_graph(Arena *arena, Diag *diag, const Graph *g,
+                     const QuantiseNumbers *numbers);
 
 #endif

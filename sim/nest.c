@@ -317,8 +317,7 @@ static void sum_codes(Nest *t, const Step *s) {
     if (t->job->conv.bias_code)
         task.bias_code = t->job->conv.bias_code + s->out.at;
     QuantLayer quant = *t->job->quant;
-    if (quant.n > 1)
-        quant.scale += s->out.at;
+    quant_from_channel(&quant, s->out.at);
     Patch in = read_part(t, s, t->by_channel ? s->out : (Part){0, w->in.c});
     quant_conv(t->run->work, &task, &quant, &in, &t->sum);
 }

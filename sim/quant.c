@@ -33,6 +33,14 @@ bool quant_weights(Run *run, const char *layer, const Shape *weights,
            (out->bias_code || !blob_find(run, layer, "bias"));
 }
 
+void quant_from_channel(QuantLayer *q, uint32_t first) {
+    if (q->n <= 1)
+        return;
+    q->scale += first;
+    if (q->below)
+        q->below += first;
+}
+
 /* What a cell holds; only in a broken listing it is no code. */
 static int32_t code_in(float cell) {
     return cell >= INT16_MIN && cell <= UINT16_MAX ? (int32_t)cell : 0;
@@ -53,10 +61,8 @@ bool quant_staged(Run *run, const Work *w, const float *weights,
     if (!quant_suits(run, *q, channels))
         return false;
     QuantLayer *own = ARENA_COPY(run->work, QuantLayer, *q, 1);
-    if (own->n > 1) {
-        own->scale += w->first_c;
-        own->n = w->out.c;
-    }
+    quant_from_channel(own, w->first_c);
+    own->n = own->n > 1 ? w->out.c : own->n;
     *q = own;
     return true;
 }
@@ -96,9 +102,8 @@ int64_t quant_scaled(const QuantScale *scale, int64_t x) {
 
 /* A factor as the float that it is. Products, quotients and sums of two floats
  * that are rounded to double first round to the same float. */
-static double factor_of(const QuantLayer *q, uint32_t k) {
-    return (double)(float)ldexp((double)q->scale[k].factor,
-                                -(int)q->scale[k].shift);
+static double factor_of(const QuantScale *scale) {
+    return (double)(float)ldexp((double)scale->factor, -(int)scale->shift);
 }
 
 static double to_float(double x) {
@@ -114,17 +119,18 @@ static int64_t nearest_even(double x) {
     return whole + (rest > 0.5 || (rest >= 0.5 && whole % 2 != 0));
 }
 
-/* A sum by scale k. */
-static int64_t rescaled(const QuantLayer *q, uint32_t k, int64_t x) {
+/* A sum by a scale. */
+static int64_t rescaled(const QuantLayer *q, const QuantScale *scale,
+                        int64_t x) {
     if (!quant_by_floats(q->round))
-        return quant_scaled(&q->scale[k], x);
-    return nearest_even(to_float(to_float((double)x) * factor_of(q, k)));
+        return quant_scaled(scale, x);
+    return nearest_even(to_float(to_float((double)x) * factor_of(scale)));
 }
 
 /* The zeros' part first, then code by code; fma rounds once. */
 static int64_t added_even(const QuantLayer *q, int64_t x, int64_t y) {
-    double a = to_float(factor_of(q, 0) / factor_of(q, 2));
-    double b = to_float(factor_of(q, 1) / factor_of(q, 2));
+    double a = to_float(factor_of(&q->scale[0]) / factor_of(&q->scale[2]));
+    double b = to_float(factor_of(&q->scale[1]) / factor_of(&q->scale[2]));
     float zero_b = (float)to_float(b * q->zero_in[1]);
     double zeros = (double)fmaf((float)a, (float)q->zero_in[0], zero_b);
     double sum = to_float(q->zero_out - zeros);
@@ -135,9 +141,10 @@ static int64_t added_even(const QuantLayer *q, int64_t x, int64_t y) {
 
 /* The terms in one unit, their sum in the result's. */
 static int64_t added_terms(const QuantLayer *q, int64_t x, int64_t y) {
-    int64_t sum = nearest_even(to_float((double)x * factor_of(q, 0))) +
-                  nearest_even(to_float((double)y * factor_of(q, 1)));
-    return nearest_even(to_float(to_float((double)sum) * factor_of(q, 2)));
+    int64_t sum = nearest_even(to_float((double)x * factor_of(&q->scale[0]))) +
+                  nearest_even(to_float((double)y * factor_of(&q->scale[1])));
+    return nearest_even(
+        to_float(to_float((double)sum) * factor_of(&q->scale[2])));
 }
 
 static int64_t two_even(const QuantLayer *q, int64_t x, int64_t y) {
@@ -145,10 +152,10 @@ static int64_t two_even(const QuantLayer *q, int64_t x, int64_t y) {
         return added_terms(q, x, y);
     if (q->rule == QUANT_ADDS && !q->minus)
         return added_even(q, x, y);
-    double a = to_float((double)x * factor_of(q, 0));
-    double b = to_float((double)y * factor_of(q, 1));
+    double a = to_float((double)x * factor_of(&q->scale[0]));
+    double b = to_float((double)y * factor_of(&q->scale[1]));
     double both = q->rule == QUANT_PRODUCT ? a * b : a - b;
-    return nearest_even(to_float(to_float(both) / factor_of(q, 2)));
+    return nearest_even(to_float(to_float(both) / factor_of(&q->scale[2])));
 }
 
 static float as_code(const QuantLayer *q, int64_t value) {
@@ -172,7 +179,7 @@ float quant_two(const QuantLayer *q, float a, float b) {
 
 float quant_mean(const QuantLayer *q, int64_t sum, uint64_t n) {
     if (q->n)
-        sum = rescaled(q, 0, sum);
+        sum = rescaled(q, &q->scale[0], sum);
     if (quant_by_floats(q->round)) /* which has divided already */
         return as_code(q, sum);
     uint64_t size = sum < 0 ? (uint64_t)-sum : (uint64_t)sum;
@@ -202,10 +209,11 @@ void quant_move(const QuantLayer *q, float *at, size_t n) {
     for (size_t i = 0; i < n; i++) {
         int64_t x = quant_less_zero(q, at[i]);
         if (q->n == 2)
-            x = nearest_even(to_float(to_float((double)x * factor_of(q, 0)) /
-                                      factor_of(q, 1)));
+            x = nearest_even(
+                to_float(to_float((double)x * factor_of(&q->scale[0])) /
+                         factor_of(&q->scale[1])));
         else if (q->n)
-            x = rescaled(q, 0, x);
+            x = rescaled(q, &q->scale[0], x);
         at[i] = as_code(q, x);
     }
 }
@@ -271,8 +279,11 @@ static void add_products(const Window w[2], const Field *f,
 static void finish(const QuantLayer *q, uint32_t channel, const int64_t *sum,
                    size_t n, float *out) {
     uint32_t k = q->n > 1 ? channel : 0;
-    for (size_t i = 0; i < n; i++)
-        out[i] = as_code(q, rescaled(q, k, sum[i]));
+    const QuantScale *below = q->below ? q->below : q->scale;
+    for (size_t i = 0; i < n; i++) {
+        const QuantScale *scale = sum[i] < 0 ? below : q->scale;
+        out[i] = as_code(q, rescaled(q, &scale[k], sum[i]));
+    }
 }
 
 static void start(const ConvTask *task, uint32_t channels, size_t plane,

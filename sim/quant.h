@@ -21,6 +21,9 @@ bool quant_weights(Run *run, const char *layer, const Shape *weights,
 bool quant_staged(Run *run, const Work *work, const float *weights,
                   uint32_t channels, ConvTask *out, const QuantLayer **q);
 
+/* Leaves the scales of channels before `first` out. */
+void quant_from_channel(QuantLayer *q, uint32_t first);
+
 /* ---- one element ---- */
 
 /* [x]: times a scale, to the nearest whole number, halves up. */

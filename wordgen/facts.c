@@ -136,16 +136,19 @@ static void say_vector(Emitter *e, const char *name, uint32_t n,
     template_set_vector(&e->run, name, n, num);
 }
 
-/* Scales as floats; what codes the result can be. */
+/* Scales as floats, behind them those of sums below 0; what codes the result
+ * can be. */
 static void say_rule(Emitter *e, const Node *node) {
     QuantLayer q = quant_layer(e->scratch, e->g, node);
-    int64_t *scale = ARENA_ARRAY(e->arena, int64_t, q.n + 1);
+    uint32_t all = q.below ? 2 * q.n : q.n;
+    int64_t *scale = ARENA_ARRAY(e->arena, int64_t, all + 1);
     bool alike = true;
-    for (uint32_t i = 0; i < q.n; i++) {
-        scale[i] = float_bits(quant_float(q.scale[i]));
+    for (uint32_t i = 0; i < all; i++) {
+        QuantScale s = i < q.n ? q.scale[i] : q.below[i - q.n];
+        scale[i] = float_bits(quant_float(s));
         alike = alike && scale[i] == scale[0];
     }
-    uint32_t n = q.rule == QUANT_SUMS && alike && q.n ? 1 : q.n;
+    uint32_t n = q.rule == QUANT_SUMS && alike && q.n ? 1 : all;
     say_vector(e, "scales", n, scale);
     say(e, "scales.n", n);
     for (int i = 0; i < QUANT_RULE_COUNT; i++)

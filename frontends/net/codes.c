@@ -3,9 +3,9 @@
  * In: a graph in which a layer "identity" from real numbers to a quantised
  * tensor stands for each place where the file rounds (QuantizeLinear), and in
  * which what the file turns back into numbers is read as it is. Out: the same
- * network, in which layers write codes themselves, bounds behind a layer are
- * its activation, what only moves codes reads and writes them alike, and
- * biases count in the unit of the products.
+ * network, in which layers write codes themselves, bounds behind a layer and
+ * slopes below 0 behind sums are its activation, what only moves codes reads
+ * and writes them alike, and biases count in the unit of the products.
  *
  * Nothing changes its meaning: a layer that reads codes and writes codes
  * computes on real numbers and rounds once, unless graph/quant.h has a rule of
@@ -88,20 +88,22 @@ static bool is_bound(const Act *act) {
            act->kind == ACT_CLIP;
 }
 
-static bool takes_bound(const Node *node) {
-    bool sums = node->op == OP_CONV || node->op == OP_DECONV ||
-                node->op == OP_FC || node->op == OP_ELTWISE;
-    return sums && node->act.kind == ACT_NONE && node->n_out == 1;
+static bool takes_act(const Node *node, const Act *act) {
+    bool products =
+        node->op == OP_CONV || node->op == OP_DECONV || node->op == OP_FC;
+    bool bound = is_bound(act) && node->op == OP_ELTWISE;
+    return (products || bound) && node->act.kind == ACT_NONE &&
+           node->n_out == 1;
 }
 
-/* Bounds behind sums are part of their layer. */
-static void fuse_bound(Settle *s, const Node *bound) {
-    TensorId in = bound->in[0];
+/* What has a rule behind sums is part of their layer. */
+static void fuse_act(Settle *s, const Node *act) {
+    TensorId in = act->in[0];
     Node *maker = graph_node(s->g, tensor_of(s, in)->producer);
-    if (!may_round(s, in) || !takes_bound(maker))
+    if (!may_round(s, in) || !takes_act(maker, &act->act))
         return;
-    maker->act = bound->act;
-    take_over(s, in, bound->out[0]);
+    maker->act = act->act;
+    take_over(s, in, act->out[0]);
 }
 
 /* What a layer moves is rounded before. */
@@ -126,8 +128,9 @@ static void work_off(Settle *s) {
         const Node *node = graph_node(s->g, id);
         if (node->dead)
             continue;
-        if (node->op == OP_ACT && is_bound(&node->act))
-            fuse_bound(s, node);
+        if (node->op == OP_ACT &&
+            (is_bound(&node->act) || quant_bends(&node->act)))
+            fuse_act(s, node);
         else if (node->n_in && node->op != OP_IDENTITY &&
                  quant_moves(s->g, node))
             round_before(s, id);

@@ -390,18 +390,19 @@ static void put_node(Writer *w, const Node *node) {
     }
     qdq_scales(w, name, qdq_quant(w, t));
     put_kind(w, node, qdq_part(w, name, "float"));
-    if (!cuts) {
-        qdq_quantise(w, name, qdq_part(w, name, "float"),
-                     qdq_part(w, name, "codes"));
-        return;
+    const char *number = qdq_part(w, name, "float");
+    if (cuts && !quant_bends(&node->act)) {
+        const char *uncut = qdq_part(w, name, "uncut");
+        const char *before = qdq_part(w, name, "uncut_codes");
+        qdq_quantise(w, name, number, before);
+        qdq_back(w, name, before, uncut);
+        number = uncut;
     }
-    qdq_quantise(w, name, qdq_part(w, name, "float"),
-                 qdq_part(w, name, "uncut_codes"));
-    qdq_back(w, name, qdq_part(w, name, "uncut_codes"),
-             qdq_part(w, name, "uncut"));
-    put_act(w, node, qdq_part(w, name, "uncut"), name,
-            qdq_part(w, name, "cut"));
-    qdq_quantise(w, name, qdq_part(w, name, "cut"), qdq_part(w, name, "codes"));
+    if (cuts) {
+        put_act(w, node, number, name, qdq_part(w, name, "cut"));
+        number = qdq_part(w, name, "cut");
+    }
+    qdq_quantise(w, name, number, qdq_part(w, name, "codes"));
 }
 
 static void put_input(Writer *w, const Node *node) {

@@ -247,17 +247,34 @@ Factor codes_factor(const Emit *e, const QuantScale *scale, Val like) {
                     scale->shift > 32, false};
 }
 
-Factor codes_channel_factor(const Emit *e, Val channel, uint32_t lanes) {
+/* Of `lanes` channels from `channel` on; those of sums below 0 where the
+ * constants of that name are. */
+static Factor channel_factor(const Emit *e, bool below, Val channel,
+                             uint32_t lanes) {
     Code *c = e->c;
     Val at = index_mul(c, channel, 4);
+    Val factor = emit_constant(e, below ? "factor_below" : "factor");
     if (codes_even(e->k))
-        return (Factor){.factor = code_load_vector(
-                            c, emit_constant(e, "factor"), channel, lanes),
+        return (Factor){.factor = code_load_vector(c, factor, channel, lanes),
                         .even = true};
     Type type = int_type(c, 32, lanes);
-    return (Factor){code_load_type(c, emit_constant(e, "factor"), at, type),
-                    code_load_type(c, emit_constant(e, "shift"), at, type),
+    Val shift = emit_constant(e, below ? "shift_below" : "shift");
+    return (Factor){code_load_type(c, factor, at, type),
+                    code_load_type(c, shift, at, type),
                     quant_shifts_high(e->k->quant), false};
+}
+
+Val codes_channel_scaled(const Emit *e, Val channel, uint32_t lanes, Val sum) {
+    Code *c = e->c;
+    Factor factor = channel_factor(e, false, channel, lanes);
+    if (e->k->quant->below) {
+        Factor below = channel_factor(e, true, channel, lanes);
+        Val bent = int_less(c, sum, code_int(sum, 0));
+        factor.factor = code_select(c, bent, below.factor, factor.factor);
+        if (!factor.even)
+            factor.shift = code_select(c, bent, below.shift, factor.shift);
+    }
+    return codes_scaled(c, &factor, sum);
 }
 
 /* 2^n */

@@ -41,11 +41,11 @@ typedef struct Factor {
 } Factor;
 /* Of as many lanes as `like`. */
 Factor codes_factor(const Emit *e, const QuantScale *scale, Val like);
-/* Of channel `channel`, or of `lanes` channels from value `channel` of the
- * packed constants on. */
-Factor codes_channel_factor(const Emit *e, Val channel, uint32_t lanes);
 /* [x] of graph/quant.h; of as many bits as x has, or 64. */
 Val codes_scaled(Code *c, const Factor *factor, Val x);
+/* [sum] of channel `channel`, or of `lanes` channels from value `channel` of
+ * the packed constants on. */
+Val codes_channel_scaled(const Emit *e, Val channel, uint32_t lanes, Val sum);
 /* Does the kernel compute on codes with floats, halves to even? */
 bool codes_even(const Kernel *kernel);
 /* A scale as a float, of as many lanes as `like`. */

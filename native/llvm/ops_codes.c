@@ -10,8 +10,11 @@
 
 /* Sums of 64 bits are only scaled by factors of less than a half. */
 static bool scales_fit(const Kernel *k, uint64_t channels) {
+    bool below = k->quant->below, even = codes_even(k);
     return has_constant(k, "factor", channels) &&
-           (codes_even(k) || has_constant(k, "shift", channels)) &&
+           (even || has_constant(k, "shift", channels)) &&
+           (!below || has_constant(k, "factor_below", channels)) &&
+           (!below || even || has_constant(k, "shift_below", channels)) &&
            (!kernel_is_wide(k) || quant_shifts_high(k->quant));
 }
 
@@ -60,8 +63,8 @@ static void sum_product(const Emit *e, Val sum, Val in_at, Val weight_at) {
 
 /* The sum as a code. */
 static Val sum_close(const Emit *e, Val sum, Val channel) {
-    Factor factor = codes_channel_factor(e, channel, 1);
-    return codes_finish(e, codes_scaled(e->c, &factor, sum_get(e, sum)));
+    return codes_finish(e,
+                        codes_channel_scaled(e, channel, 1, sum_get(e, sum)));
 }
 
 /* ---- convolutions ---- */

@@ -98,8 +98,8 @@ static void store(const Tile *t, uint32_t q, Val sum, Val place) {
     Code *c = t->e->c;
     if (t->width > t->block)
         sum = int_add(c, int_every(c, sum, 0, 2), int_every(c, sum, 1, 2));
-    Factor factor = codes_channel_factor(t->e, tile_channel(t, q), t->block);
-    Val code = codes_finish(t->e, codes_scaled(c, &factor, sum));
+    sum = codes_channel_scaled(t->e, tile_channel(t, q), t->block, sum);
+    Val code = codes_finish(t->e, sum);
     code_store_type(c, t->e->out[0], place, int_cast(c, code, 8));
 }
 

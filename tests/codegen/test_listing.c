@@ -134,7 +134,17 @@ static const ListingLayer *layers(Arena *arena) {
 static const QuantScale scales[] = {{1288490189, 32}, {INT32_MAX, 1}};
 static const LayerQuant quants[] = {
     {"conv1",
-     {QUANT_SUMS, {-128, 0}, 3, -128, 127, 0, false, 2, scales, QUANT_EVEN}},
+     {QUANT_SUMS,
+      {-128, 0},
+      3,
+      -128,
+      127,
+      0,
+      false,
+      2,
+      scales,
+      QUANT_EVEN,
+      scales}},
     {"sum",
      {QUANT_ADDS,
       {-32768, 32767},
@@ -145,7 +155,8 @@ static const LayerQuant quants[] = {
       true,
       1,
       scales + 1,
-      QUANT_UP}},
+      QUANT_UP,
+      NULL}},
 };
 
 static const Listing *made(Arena *arena, const HwSpec *spec) {
@@ -683,6 +694,8 @@ static void damaged_quantisation_is_reported(void **state) {
     check_changed("\"sums\"", "\"sum\"",
                   AT "[0].rule is no rule of quantised layers");
     check_changed("\"left\":\t20", "\"left\": 21", AT "[1].left is above 20");
+    check_changed("\"sums\"", "\"moves\"",
+                  AT "[0].factor_below is only of sums");
     check_changed("1288490189", "2147483648",
                   AT "[0].factor is above 2^31, or its shift is none of 1..62");
 #undef AT
