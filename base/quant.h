@@ -84,7 +84,8 @@ bool quant_sound(const Quant *q);
     RULE(SUMS, "sums", "[bias + sum of q * w], a scale by output channel")     \
     RULE(ADDS, "adds", "[[q0 << left] +- [q1 << left]]")                       \
     RULE(PRODUCT, "product", "[q0 * q1]")                                      \
-    RULE(MEANS, "means", "[sum of q] / n, halves away from 0")
+    RULE(MEANS, "means", "[sum of q] / n, halves away from 0")                 \
+    RULE(TABLE, "table", "the result of each code, from a table")
 
 typedef enum QuantRule {
 #define RULE(NAME, text, doc) QUANT_##NAME,
@@ -106,6 +107,9 @@ static inline float quant_float(QuantScale s) {
     return (float)ldexp((double)s.factor, -(int)s.shift);
 }
 
+/* Codes of 8 bits. */
+enum { QUANT_TABLE_SIZE = 256 };
+
 /* A layer's numbers. */
 typedef struct QuantLayer {
     QuantRule rule;
@@ -121,6 +125,8 @@ typedef struct QuantLayer {
     QuantRound round;
     const QuantScale *below; /* SUMS: n scales of sums below 0 where these
                               * differ (leaky ReLU), else NULL */
+    const int16_t *table; /* TABLE: QUANT_TABLE_SIZE codes, the first of which
+                           * is that of code zero_in[0]; else NULL */
 } QuantLayer;
 
 #endif

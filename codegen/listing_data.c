@@ -35,6 +35,7 @@ typedef struct Item {
     const Blob *blob;        /* or NULL: */
     const QuantScale *scale; /* ... of these the factors or the shifts */
     bool shifts;
+    const int16_t *table; /* ... or, of rule TABLE, these */
     DataType type;
     uint64_t offset, count;
 } Item;
@@ -108,6 +109,13 @@ static void add_all(Arena *arena, Data *data) {
         add_scales(arena, data, q, q->numbers.scale, scale_role);
         if (q->numbers.below)
             add_scales(arena, data, q, q->numbers.below, below_role);
+        if (q->numbers.table)
+            add(arena, data,
+                (Item){.layer = q->layer,
+                       .role = "table",
+                       .table = q->numbers.table,
+                       .type = DATA_I16,
+                       .count = QUANT_TABLE_SIZE});
     }
 }
 
@@ -150,6 +158,12 @@ static void put_scales(Text *out, const Item *item) {
     }
 }
 
+static void put_table(Text *out, const Item *item) {
+    for (uint32_t i = 0; i < item->count; i++)
+        put_bytes(out, (uint64_t)(int64_t)item->table[i],
+                  data_type[item->type].size);
+}
+
 static void write_data(Text *out, const void *context) {
     const Data *data = context;
     Arena *scratch = arena_new("constants");
@@ -160,6 +174,8 @@ static void write_data(Text *out, const void *context) {
             put_bytes(out, 0, 1);
         if (item->blob)
             put_blob(out, scratch, item);
+        else if (item->table)
+            put_table(out, item);
         else
             put_scales(out, item);
         at += item->count * data_type[item->type].size;

@@ -143,6 +143,12 @@ static void add_scales(cJSON *json, const char *factors, const char *shifts,
     }
 }
 
+static void add_table(cJSON *json, const int16_t *table) {
+    cJSON *list = cJSON_AddArrayToObject(json, "table");
+    for (int i = 0; i < QUANT_TABLE_SIZE; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateNumber(table[i]));
+}
+
 static void add_quants(cJSON *json, const Image *image) {
     cJSON *list = cJSON_AddArrayToObject(json, "quants");
     for (uint32_t i = 0; i < image->n_quants; i++) {
@@ -160,6 +166,8 @@ static void add_quants(cJSON *json, const Image *image) {
         put_u64(item, "left", q->left);
         cJSON_AddBoolToObject(item, "minus", q->minus);
         add_scales(item, "factor", "shift", q->n, q->scale);
+        if (q->table)
+            add_table(item, q->table);
         if (q->below)
             add_scales(item, "factor_below", "shift_below", q->n, q->below);
         cJSON_AddItemToArray(list, item);

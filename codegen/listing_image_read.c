@@ -246,22 +246,29 @@ static void read_all_scales(ImageReader *r, const cJSON *item, QuantLayer *q) {
         bad(r, "factor_below", "is only of sums");
 }
 
-static void read_zeros(ImageReader *r, const cJSON *item, int32_t out[2]) {
-    const cJSON *list = get(item, "zero_in"), *zero;
-    uint32_t i = 0;
-    if (cJSON_GetArraySize(list) != 2) {
-        bad(r, "zero_in", "is not a list of two numbers");
+static void read_codes(ImageReader *r, const cJSON *item, const char *key,
+                       int n, int16_t *out) {
+    const cJSON *list = get(item, key), *code;
+    if (cJSON_GetArraySize(list) != n) {
+        bad(r, key, arena_printf(r->arena, "is not a list of %d numbers", n));
         return;
     }
-    cJSON_ArrayForEach(zero, list) {
+    cJSON_ArrayForEach(code, list) {
         double value = 0;
-        if (!number_to_double(zero, &value) || !(value >= INT16_MIN) ||
+        if (!number_to_double(code, &value) || !(value >= INT16_MIN) ||
             !(value <= INT16_MAX))
-            bad(r, "zero_in", "holds something that is no code");
+            bad(r, key, "holds something that is no code");
         else
-            out[i] = (int32_t)value;
-        i++;
+            *out = (int16_t)value;
+        out++;
     }
+}
+
+static void read_zeros(ImageReader *r, const cJSON *item, int32_t out[2]) {
+    int16_t zero[2] = {0};
+    read_codes(r, item, "zero_in", 2, zero);
+    out[0] = zero[0];
+    out[1] = zero[1];
 }
 
 /* Absent: halves go up. */
@@ -294,6 +301,11 @@ static void read_layer_quant(ImageReader *r, const cJSON *item, void *out) {
     q->minus = cJSON_IsTrue(get(item, "minus"));
     q->round = read_round(r, item);
     read_all_scales(r, item, q);
+    if (q->rule == QUANT_TABLE) {
+        int16_t *table = ARENA_ARRAY(r->arena, int16_t, QUANT_TABLE_SIZE);
+        read_codes(r, item, "table", QUANT_TABLE_SIZE, table);
+        q->table = table;
+    }
 }
 
 /* ---- regions and host layers ---- */

@@ -44,6 +44,8 @@ void eval_softmax_line(const float *in, size_t n, size_t step, float *out);
 void eval_product(size_t m, size_t n, size_t k, Matrix a, Matrix b, float *out,
                   size_t stride);
 
+/* An activation of one number; none with slopes by channel. */
+float eval_act(const Act *act, float x);
 /* The node's activation over `shape`, in place: eval_act.c. */
 void eval_activate(const Eval *e, const Shape *shape, float *value);
 

@@ -60,7 +60,7 @@ FUNCTION(gelu_tanh,
          0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))))
 FUNCTION(mish, x *tanh(act_softplus(x)))
 FUNCTION(threshold, x > a->alpha ? x : 0)
-FUNCTION(shrink, x<-a->alpha ? x + a->lo : x <= a->alpha ? 0 : x - a->lo)
+FUNCTION(shrink, x < -a->alpha ? x + a->lo : x <= a->alpha ? 0 : x - a->lo)
 FUNCTION(abs, fabs(x))
 FUNCTION(neg, -x)
 FUNCTION(exp, exp(x))
@@ -104,6 +104,10 @@ static void act_slopes(const Eval *e, const Shape *shape, float *value) {
                     *value *= slope[c];
 }
 
+float eval_act(const Act *act, float x) {
+    return (float)act_value[act->kind](act, (double)x);
+}
+
 void eval_activate(const Eval *e, const Shape *shape, float *value) {
     const Act *act = &e->node->act;
     size_t n = shape_count(shape);
@@ -114,5 +118,5 @@ void eval_activate(const Eval *e, const Shape *shape, float *value) {
             value[i] = value[i] <= 0 ? 0 : value[i];
     else if (act->kind != ACT_NONE)
         for (size_t i = 0; i < n; i++)
-            value[i] = (float)act_value[act->kind](act, (double)value[i]);
+            value[i] = eval_act(act, value[i]);
 }

@@ -329,11 +329,21 @@ static void reals(const Eval *codes, EvalOp *op) {
         e.out[i] = (float)quant_code(q, (double)e.out[i]);
 }
 
+static void by_table(const Codes *c) {
+    const QuantLayer *layer = &c->layer;
+    for (uint64_t i = 0, n = shape_count(c->e->out_shape); i < n; i++)
+        c->out[i] =
+            (float)layer->table[(int32_t)c->in[0][i] - layer->zero_in[0]];
+}
+
 void eval_quantised(const Eval *e, EvalOp *op) {
     Codes c = {e, quant_layer(e->scratch, e->g, e->node), e->in, e->out};
     switch (c.layer.rule) {
     case QUANT_MOVES:
         moves(&c, op);
+        break;
+    case QUANT_TABLE:
+        by_table(&c);
         break;
     case QUANT_SUMS:
         sums(&c);

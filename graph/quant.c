@@ -5,6 +5,7 @@
  * such rule is computed on real numbers (QUANT_REALS).
  */
 #include "graph/quant.h"
+#include "graph/eval.h"
 
 #include <math.h>
 
@@ -306,6 +307,12 @@ static bool even_has(const Graph *g, const Node *node) {
                     node->attr.pool.kind == POOL_MAX);
 }
 
+/* A function of single codes, few enough for a table. */
+static bool has_table(const Graph *g, const Node *node) {
+    return node->n_in == 1 && node->n_out == 1 && node->act.kind != ACT_PRELU &&
+           quant_type[in_quant(g, node, 0)->type].size == 1;
+}
+
 QuantRule quant_rule(const Graph *g, const Node *node) {
     if (!all_codes(g, node) ||
         (quant_by_floats(out_quant(g, node)->round) && !even_has(g, node)))
@@ -318,6 +325,8 @@ QuantRule quant_rule(const Graph *g, const Node *node) {
     case OP_FC:
     case OP_CONV_POOL:
         return is_sums(g, node) ? QUANT_SUMS : QUANT_REALS;
+    case OP_ACT:
+        return has_table(g, node) ? QUANT_TABLE : QUANT_REALS;
     case OP_ELTWISE:
         return elt_rule(node);
     case OP_POOL:
@@ -461,6 +470,20 @@ static void rescale(Arena *arena, const Graph *g, const Node *node,
         layer->zero_in[0] = layer->zero_in[1] = layer->zero_out = 0;
 }
 
+static void table_codes(Arena *arena, const Graph *g, const Node *node,
+                        QuantLayer *layer) {
+    const Quant *in = in_quant(g, node, 0), *out = out_quant(g, node);
+    int16_t *table = ARENA_ARRAY(arena, int16_t, QUANT_TABLE_SIZE);
+    layer->zero_in[0] = quant_type[in->type].lo;
+    layer->zero_out = 0;
+    layer->table = table;
+    for (int32_t i = 0; i < QUANT_TABLE_SIZE; i++) {
+        float real = (float)quant_real(in, layer->zero_in[0] + i);
+        double value = (double)eval_act(&node->act, real);
+        table[i] = (int16_t)quant_code(out, value);
+    }
+}
+
 QuantLayer quant_layer(Arena *arena, const Graph *g, const Node *node) {
     QuantLayer layer = {.rule = quant_rule(g, node)};
     if (layer.rule == QUANT_REALS)
@@ -479,6 +502,9 @@ QuantLayer quant_layer(Arena *arena, const Graph *g, const Node *node) {
         break;
     case QUANT_PRODUCT:
         product_scale(arena, g, node, &layer);
+        break;
+    case QUANT_TABLE:
+        table_codes(arena, g, node, &layer);
         break;
     default:
         rescale(arena, g, node, &layer);

@@ -108,6 +108,11 @@ void codes_sums(Arena *arena, const Graph *g, const Node *node,
         add_tap_sums(arena, weight, to);
 }
 
+void codes_table(const QuantLayer *layer, Constants *to) {
+    Shape shape = {1, {QUANT_TABLE_SIZE}};
+    constants_add(to, "table", &shape, CONST_I16, layer->table);
+}
+
 const Const *codes_of_reals(Arena *arena, const Quant *q, const Const *real) {
     static const ConstKind kind[QUANT_TYPE_COUNT] = {
         [QUANT_I8] = CONST_I8,

@@ -25,6 +25,8 @@ void constants_add(Constants *to, const char *role, const Shape *shape,
  * what "factor", "shift", those "_below" and "tap_sum" are. */
 void codes_sums(Arena *arena, const Graph *g, const Node *node,
                 const QuantLayer *layer, Constants *to);
+/* What "table" is. */
+void codes_table(const QuantLayer *layer, Constants *to);
 /* The codes of real numbers, as a constant of their type. */
 const Const *codes_of_reals(Arena *arena, const Quant *q, const Const *real);
 /* "real0"... and "code": tables between codes of 8 bits and numbers. */

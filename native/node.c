@@ -34,6 +34,8 @@ static void add_quant(Arena *arena, const Graph *g, const Node *node,
     kernel->quant = layer;
     if (layer->rule == QUANT_SUMS)
         codes_sums(arena, g, node, layer, to);
+    else if (layer->rule == QUANT_TABLE)
+        codes_table(layer, to);
     else
         add_all(g, node, to);
     if (layer->rule == QUANT_REALS)

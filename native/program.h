@@ -17,6 +17,7 @@
  *   "factor_below", "shift_below"  the same of sums below 0 where they differ;
  *   "tap_sum"          [channel][tap] weights summed over input channels, where
  *                      the packing is QUADS;
+ *   "table"            of rule TABLE: the result of each code, from the least;
  *   "real0", "real1"   of rule REALS: the number that each code of an input of
  *                      8 bits stands for, from the least code on;
  *   "code"             the least number that becomes each code of the result.

@@ -351,6 +351,7 @@ static const char *has_four_axes(Arena *arena, const Candidate *c) {
     const Shape *wrong = c->in->rank != 4 ? c->in : c->out;
     bool line = wrong->rank == 2 && hw_op_traits[c->op] & HW_GROUPED;
     bool moves = c->op == HW_OP_RESHAPE || c->op == HW_OP_TRANSPOSE;
+    line |= wrong->rank == 2 && c->op == HW_OP_ACT;
     if (moves && is_volume(c->in) && is_volume(c->out))
         return NULL;
     if (wrong->rank == 4 || c->op == HW_OP_FC || line)

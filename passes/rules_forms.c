@@ -105,10 +105,12 @@ static void pool_globally(Match *m) {
 
 /* ---- one number by channel ---- */
 
+/* Sums of codes by floats depend on the order. */
 static bool is_channels_first(const Match *m) {
     Node node = *match_node(m, 0);
+    bool sum = node.attr.elt.kind == ELT_ADD && !quant_is_at(m->g, &node);
     if (node.n_in != 2 || node.attr.elt.coeff ||
-        (node.attr.elt.kind != ELT_ADD && node.attr.elt.kind != ELT_MUL))
+        (!sum && node.attr.elt.kind != ELT_MUL))
         return false;
     TensorId in[] = {node.in[1], node.in[0]};
     node.in = in;
@@ -201,7 +203,7 @@ static const Rule rules[] = {
      "a mean or a maximum over height and width is a global pool"},
     {"channels-second",
      1,
-     {OPS(ELTWISE)},
+     {ON_CODES | OPS(ELTWISE)},
      is_channels_first,
      put_channels_second,
      "engines take what is one number by channel as their second operand"},

@@ -41,6 +41,8 @@ static bool is_known(const Match *m, ActKind kind) {
 
 static bool is_gate(const Match *m) {
     const Node *act = match_node(m, 0), *mul = match_node(m, 1);
+    if (match_out(m, 0)->quant.type != QUANT_NONE) /* it is rounded between */
+        return false;
     if (mul->n_in != 2 || mul->attr.elt.kind != ELT_MUL ||
         mul->act.kind != ACT_NONE || whole_of(&act->act) == ACT_NONE)
         return false;
@@ -63,7 +65,7 @@ static void make_whole(Match *m) {
 static const Rule rules[] = {
     {"gate",
      2,
-     {OPS(ACT), OPS(ELTWISE) | BY_SECOND},
+     {ON_CODES | REQUANTS | OPS(ACT), OPS(ELTWISE) | BY_SECOND},
      is_gate,
      make_whole,
      "x * sigmoid(x) is one activation"},

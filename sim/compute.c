@@ -392,9 +392,12 @@ static void run_blend_codes(const Job *job, const Operands *o) {
     quant_move(job->quant, o->out->at, n);
 }
 
-static void run_scale_codes(const Job *job, const Operands *o) {
+static void run_act_codes(const Job *job, const Operands *o) {
     memcpy(o->out->at, o->in->at, patch_count(o->out) * sizeof(float));
-    quant_move(job->quant, o->out->at, patch_count(o->out));
+    if (job->quant->rule == QUANT_TABLE)
+        quant_look_up(job->quant, o->out->at, patch_count(o->out));
+    else
+        quant_move(job->quant, o->out->at, patch_count(o->out));
 }
 
 static void run_gather_codes(const Job *job, const Operands *o) {
@@ -491,7 +494,7 @@ static const OpRow row_mul_channels = {needs_same, NULL, run_blend,
                                        run_blend_codes};
 static const OpRow row_max = {needs_same, NULL, run_blend, run_blend_codes};
 static const OpRow row_scale = {needs_same, prepare_scale, run_scale, NULL};
-static const OpRow row_act = {needs_same, NULL, run_scale, run_scale_codes};
+static const OpRow row_act = {needs_same, NULL, run_scale, run_act_codes};
 static const OpRow row_upsample = {needs_upsample, NULL, run_upsample,
                                    run_upsample_codes};
 static const OpRow row_gather = {needs_same, prepare_gather, run_gather,
@@ -538,9 +541,10 @@ static bool fits_rule(const Work *w, QuantRule rule) {
     case HW_OP_MUL:
     case HW_OP_MUL_CHANNELS:
         return rule == QUANT_PRODUCT;
+    case HW_OP_ACT:
+        return rule == QUANT_MOVES || rule == QUANT_TABLE;
     case HW_OP_POOL_MAX:
     case HW_OP_MAX:
-    case HW_OP_ACT:
     case HW_OP_UPSAMPLE:
     case HW_OP_GATHER:
     case HW_OP_GATHER_PIXELS:
@@ -560,7 +564,7 @@ static const QuantLayer *quant_part(Run *run, const Work *w) {
         layer_channels(w, q->n, own) == own)
         return q;
     QuantLayer *part = ARENA_COPY(run->work, QuantLayer, q, 1);
-    part->scale += w->first;
+    quant_from_channel(part, w->first);
     part->n = own;
     return part;
 }

@@ -26,7 +26,8 @@ typedef enum HostStyle {
     HOST_ACTS = 2,     /* its activation does not come last */
     HOST_SUMS = 4,     /* computes codes by these rules of QUANT_RULES, too: */
     HOST_MEANS = 8,
-    HOST_TWO = 16 /* ADDS and PRODUCT */
+    HOST_TWO = 16, /* ADDS and PRODUCT */
+    HOST_TABLE = 32
 } HostStyle;
 typedef struct HostRow {
     const char *name; /* as in HostLayer.kind */

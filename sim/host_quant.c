@@ -83,10 +83,9 @@ static void move_all(const HostCall *call) {
 
 static bool knows(const HostRow *kind, QuantRule rule) {
     static const uint32_t style[QUANT_RULE_COUNT] = {
-        [QUANT_SUMS] = HOST_SUMS,
-        [QUANT_MEANS] = HOST_MEANS,
-        [QUANT_ADDS] = HOST_TWO,
-        [QUANT_PRODUCT] = HOST_TWO,
+        [QUANT_SUMS] = HOST_SUMS,   [QUANT_MEANS] = HOST_MEANS,
+        [QUANT_ADDS] = HOST_TWO,    [QUANT_PRODUCT] = HOST_TWO,
+        [QUANT_TABLE] = HOST_TABLE,
     };
     return rule == QUANT_MOVES || kind->style & style[rule];
 }
@@ -109,5 +108,7 @@ bool host_codes(const HostRow *kind, const HostCall *call) {
         return false;
     if (q->rule == QUANT_MOVES)
         move_all(&codes);
+    if (q->rule == QUANT_TABLE)
+        quant_look_up(q, call->out[0], shape_count(&call->layer->out[0].shape));
     return true;
 }

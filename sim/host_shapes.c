@@ -111,7 +111,8 @@ static bool run_upsample(const HostCall *call) {
 const HostRow host_shapes[] = {
     {"concat", 1, run_concat, HOST_PLAIN},
     {"slice", 1, run_slice, HOST_PLAIN},
-    {"act", 1, run_copy, HOST_PLAIN}, /* the activation comes behind it */
+    {"act", 1, run_copy,
+     HOST_PLAIN | HOST_TABLE}, /* the activation comes behind it */
     {"reshape", 1, run_copy, HOST_PLAIN},
     {"identity", 1, run_copy, HOST_PLAIN},
     {"pad", 1, run_pad, HOST_BY_IMAGE},

@@ -8,7 +8,9 @@
 
 bool quant_suits(Run *run, const QuantLayer *q, uint32_t channels) {
     bool even = quant_by_floats(q->round), good = q->n <= 1;
-    if (q->rule == QUANT_SUMS)
+    if (q->rule == QUANT_TABLE)
+        good = q->n == 0;
+    else if (q->rule == QUANT_SUMS)
         good = q->n == 1 || q->n == channels;
     else if (q->rule == QUANT_ADDS || (even && q->rule == QUANT_PRODUCT))
         good = q->n == 3;
@@ -203,6 +205,15 @@ float quant_from_real(const Quant *q, double real) {
 
 double quant_to_real(const Quant *q, float code) {
     return ((double)code - q->zero) * q->scale;
+}
+
+/* Only in a broken listing there is something that is no code. */
+void quant_look_up(const QuantLayer *q, float *at, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        int32_t place = quant_less_zero(q, at[i]);
+        bool inside = place >= 0 && place < QUANT_TABLE_SIZE;
+        at[i] = q->table[inside ? place : 0];
+    }
 }
 
 void quant_move(const QuantLayer *q, float *at, size_t n) {

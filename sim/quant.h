@@ -42,6 +42,8 @@ double quant_to_real(const Quant *q, float code);
 
 /* Codes that were moved, as the result has them. */
 void quant_move(const QuantLayer *q, float *at, size_t n);
+/* What the table says of each code. */
+void quant_look_up(const QuantLayer *q, float *at, size_t n);
 void quant_conv(Arena *arena, const ConvTask *task, const QuantLayer *q,
                 const Patch *in, Patch *out);
 /* Whole volumes only. */

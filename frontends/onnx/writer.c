@@ -282,7 +282,8 @@ static const char *const act_kind[ACT_COUNT] = {
     [ACT_CEIL] = "Ceil",         [ACT_SIGN] = "Sign",
     [ACT_LEAKY] = "LeakyRelu",   [ACT_ELU] = "Elu",
     [ACT_CLIP] = "Clip",         [ACT_RELU6] = "Clip",
-    [ACT_PRELU] = "PRelu"};
+    [ACT_PRELU] = "PRelu",       [ACT_HARD_SIGMOID] = "HardSigmoid",
+    [ACT_SILU] = "Sigmoid"}; /* of which put_act makes a gate */
 
 static const char *put_slope(Writer *w, const Node *node, const char *name) {
     Const c = *graph_const(w->g, node->constant[CONST_SLOPE]);
@@ -312,9 +313,19 @@ static void put_act(Writer *w, const Node *node, const char *from,
     if (act->kind == ACT_PRELU)
         in[n++] = put_slope(w, node, qdq_part(w, name, "slope"));
     Op op = qdq_op(w, n, in);
-    if (act->kind == ACT_LEAKY || act->kind == ACT_ELU)
+    bool hard = act->kind == ACT_HARD_SIGMOID;
+    if (act->kind == ACT_LEAKY || act->kind == ACT_ELU || hard)
         qdq_float(w, &op, "alpha", act->alpha);
-    qdq_end(w, &op, act_kind[act->kind], out);
+    if (hard)
+        qdq_float(w, &op, "beta", act->lo);
+    bool gates = act->kind == ACT_SILU;
+    const char *gate = gates ? qdq_part(w, name, "gate") : out;
+    qdq_end(w, &op, act_kind[act->kind], gate);
+    if (gates) {
+        const char *both[] = {from, gate};
+        Op mul = qdq_op(w, 2, both);
+        qdq_end(w, &mul, "Mul", out);
+    }
 }
 
 /* ---- a node ---- */

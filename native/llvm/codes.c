@@ -79,6 +79,9 @@ Val loop_lanes(const Emit *e, Loop *loop, uint64_t channels) {
 static const char *const real_role[] = {"real0", "real1"};
 
 bool codes_have_tables(const Kernel *k) {
+    if (kernel_on_codes(k))
+        return k->quant->rule != QUANT_TABLE ||
+               has_constant(k, "table", QUANT_TABLE_SIZE);
     for (uint32_t i = 0; i < k->n_in; i++)
         if (k->in[i].quant.type != QUANT_NONE &&
             (i > 1 || !has_constant(k, real_role[i], 256)))
@@ -155,10 +158,21 @@ static Val even_by_rule(const Emit *e, Val x) {
     return codes_finish(e, codes_nearest(c, x));
 }
 
+/* The table's result of a code. */
+static Val looked_up(const Emit *e, Val code) {
+    Code *c = e->c;
+    Val least = code_int(code, e->k->quant->zero_in[0]);
+    Val place = LLVMBuildIntCast2(c->builder, int_sub(c, code, least), c->index,
+                                  true, "");
+    return codes_constant(e, "table", place);
+}
+
 static Val by_rule(const Emit *e, Val x) {
     Code *c = e->c;
     const QuantLayer *q = e->k->quant;
     const QuantScale *scale = last_scale(q);
+    if (q->rule == QUANT_TABLE)
+        return looked_up(e, x);
     if (q->rule == QUANT_MOVES && keeps(e))
         return x;
     if (q->rule == QUANT_MOVES)

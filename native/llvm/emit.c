@@ -25,7 +25,8 @@ static bool shapes_are_sane(uint32_t n, const Operand *operand) {
 /* Sums of 64 bits become floats by functions that some processors need a
  * library for. */
 static bool rounds(const Kernel *kernel) {
-    return !codes_even(kernel) || !kernel_is_wide(kernel);
+    return !codes_even(kernel) || !kernel_is_wide(kernel) ||
+           kernel->quant->rule == QUANT_TABLE;
 }
 
 const char *emit_refuse(const Kernel *kernel) {
@@ -43,9 +44,7 @@ const char *emit_refuse(const Kernel *kernel) {
     if (!shapes_are_sane(kernel->n_in, kernel->in) ||
         !shapes_are_sane(kernel->n_out, kernel->out) ||
         (act.by_channel && !fits_constant(kernel, "slope", channels)) ||
-        (kernel->quant && !kernel_on_codes(kernel) &&
-         !codes_have_tables(kernel)) ||
-        !row->check(kernel))
+        (kernel->quant && !codes_have_tables(kernel)) || !row->check(kernel))
         return "its operands, constants and attributes do not fit together";
     return NULL;
 }

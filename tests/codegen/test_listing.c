@@ -144,7 +144,8 @@ static const LayerQuant quants[] = {
       2,
       scales,
       QUANT_EVEN,
-      scales}},
+      scales,
+      NULL}},
     {"sum",
      {QUANT_ADDS,
       {-32768, 32767},
@@ -156,6 +157,7 @@ static const LayerQuant quants[] = {
       1,
       scales + 1,
       QUANT_UP,
+      NULL,
       NULL}},
 };
 
@@ -689,8 +691,7 @@ static void damaged_quantisation_is_reported(void **state) {
                   AT "[1].zero_in holds something that is no code");
     check_changed("32767", "\"0\"",
                   AT "[1].zero_in holds something that is no code");
-    check_changed("32767", "0, 0",
-                  AT "[1].zero_in is not a list of two numbers");
+    check_changed("32767", "0, 0", AT "[1].zero_in is not a list of 2 numbers");
     check_changed("\"sums\"", "\"sum\"",
                   AT "[0].rule is no rule of quantised layers");
     check_changed("\"left\":\t20", "\"left\": 21", AT "[1].left is above 20");

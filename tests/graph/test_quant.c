@@ -176,12 +176,18 @@ static void test_rules(void **state) {
     NodeId act = net_node1(&net, OP_ACT, "tanh", x);
     graph_node(net.g, act)->act.kind = ACT_TANH;
     graph_tensor(net.g, net_out(&net, act))->quant = y_quant;
-    assert_int_equal(quant_rule(net.g, graph_node(net.g, act)), QUANT_REALS);
-    graph_node(net.g, act)->act.kind = ACT_RELU6;
     const Node *node = graph_node(net.g, act);
+    assert_int_equal(quant_rule(net.g, node), QUANT_TABLE);
+    QuantLayer layer = quant_layer(net.arena, net.g, node);
+    const Quant *in = &graph_tensor(net.g, x)->quant;
+    for (int32_t i = 0; i < QUANT_TABLE_SIZE; i++) {
+        double real = tanh(quant_real(in, layer.zero_in[0] + i));
+        assert_int_equal(layer.table[i], quant_code(&y_quant, real));
+    }
+    graph_node(net.g, act)->act.kind = ACT_RELU6;
     assert_int_equal(quant_rule(net.g, node), QUANT_MOVES);
     assert_true(quant_act_cuts(net.g, node));
-    QuantLayer layer = quant_layer(net.arena, net.g, node);
+    layer = quant_layer(net.arena, net.g, node);
     assert_int_equal(layer.n, 1); /* from one scale to another */
     assert_int_equal(layer.lo, -3);
     assert_int_equal(layer.hi, 21);

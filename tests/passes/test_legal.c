@@ -284,7 +284,9 @@ static void reasons_tell_the_value(void **state) {
     net_act(&net, "relu", in, ACT_RELU);
     net_act(&net, "prelu", in, ACT_PRELU);
     TensorId fc = net_fc(&net, "fc", in, 4);
+    TensorId both[] = {fc, fc};
     net_act(&net, "flat", fc, ACT_RELU);
+    net_eltwise(&net, "sum", ELT_ADD, 2, both);
     expect(&net, &m, "data", NULL);
     expect(&net, &m, "relu", NULL);
     expect(&net, &m, "fc", NULL);
@@ -296,7 +298,8 @@ static void reasons_tell_the_value(void **state) {
     expect(&net, &m, "tanh", "engine pool has no tanh for act");
     expect(&net, &m, "prelu",
            "a prelu needs a slope for each channel: prelu has none");
-    expect(&net, &m, "flat", "volumes have axes N, C, H, W: shape is 1x4");
+    expect(&net, &m, "flat", NULL);
+    expect(&net, &m, "sum", "volumes have axes N, C, H, W: shape is 1x4");
     net_free(&net);
 }
 
