@@ -242,14 +242,46 @@ def test_host_between(folder):
 
 
 def test_cycles(folder):
-    """16 rows of 16 pixels, 16 to 16 channels: 16 cycles a row, and the bias
-    four a row."""
+    """16 rows of 16 pixels, 16 to 16 channels: a cycle a row of the input and
+    of the weights; then the bias, rows of ones and two rows of digits."""
     net = Net("even")
     path = net.write(folder, net.conv("c", net.input(16, 16, 16), 16))
     done = run("verify", path, "-t", MACHINE, "--json", *EXACT)
     made = json.loads(done.stdout)
-    loads = 256 * 4 + 256 + 16
+    loads = 256 + 16 + 256 + 2
     check(made["cycles"] == loads, f"{made['cycles']} cycles, not {loads}")
+
+
+class Biased(Net):
+    """Biases of up to `most`."""
+    most = 3000
+
+    def codes(self, n, most):
+        return super().codes(n, self.most if most == 3000 else most)
+
+
+def test_matrix(folder):
+    """Products of matrices by every order of tiles; biases of many digits."""
+    for name, size, out_c, most in (
+            ("many", (64, 40, 40), 256, 3000), ("wide", (16, 30, 30), 512, 90),
+            ("long", (4096, 6, 6), 48, 16129), ("heavy", (32, 10, 10), 40,
+                                                 2000000),
+            ("odd", (37, 9, 11), 53, 16130)):
+        net = Biased(name)
+        net.most = most
+        x = net.input(*size)
+        path = net.write(folder, net.conv("c", x, out_c,
+                                          scale=max(0.02, most * 1e-5)))
+        done = run("verify", path, "-t", MACHINE, "--json", *EXACT)
+        made = json.loads(done.stdout)
+        check(made["codes_wrong"] == 0 and made["host_layers"] == 0 and
+              made["codes"] == out_c * size[1] * size[2], done.stdout)
+        done = run("compile", path, "-t", MACHINE, "--emit", "words",
+                   "--explain", "-o", folder)
+        check("MATRIX" in done.stdout, f"{name}: {done.stdout}")
+        once = size[0] * size[1] * size[2] + out_c * size[0]
+        check(made["read"] < 3 * once or most > 20000,
+              f"{name} reads {made['read']}")
 
 
 def test_words(folder):
@@ -338,7 +370,8 @@ def test_recorded(folder):
 
 def main():
     tests = (test_loop, test_rounding, test_refused, test_compiled,
-             test_unsigned, test_host_between, test_cycles, test_words, test_not_emitted, test_recorded)
+             test_unsigned, test_host_between, test_cycles, test_matrix,
+             test_words, test_not_emitted, test_recorded)
     for test in tests:
         with tempfile.TemporaryDirectory() as folder:
             test(folder)

@@ -183,12 +183,24 @@ static void say_numbers(Emitter *e, const Node *node) {
     say_vector(e, "biases", (uint32_t)n, num);
 }
 
+/* The largest of the codes of its bias. */
+static void say_bias(Emitter *e, const Node *node) {
+    uint64_t n, most = 0;
+    const int64_t *num = codes_of(e, node, CONST_BIAS, &n);
+    for (uint64_t i = 0; i < n; i++) {
+        uint64_t size = (uint64_t)(num[i] < 0 ? -num[i] : num[i]);
+        most = size > most ? size : most;
+    }
+    say(e, "bias", n > 0);
+    say(e, "bias.most", (int64_t)most);
+}
+
 void wordgen_facts(Emitter *e, NodeId id, bool numbers) {
     const Node *node = graph_node(e->g, id);
     say_volumes(e, node);
     say_windows(e, node);
     say_rule(e, node);
-    say(e, "bias", node->constant[CONST_BIAS].i != NONE);
+    say_bias(e, node);
     if (numbers)
         say_numbers(e, node);
 }

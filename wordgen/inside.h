@@ -67,9 +67,9 @@ bool wordgen_place(Emitter *e, uint64_t *height);
 void wordgen_facts(Emitter *e, NodeId node, bool numbers);
 
 /* ---- tiles.c: sizes that cost least ---- */
-/* Gives the way's choices their values; NULL, with the reason in run.failed or
- * none, where no size is within the limits. */
-const int64_t *wordgen_choose(Emitter *e, const EmitWay *way);
+/* The values of the way's choices, and what they cost; NULL, with the reason in
+ * run.failed or none, where no size is within the limits. */
+const int64_t *wordgen_choose(Emitter *e, const EmitWay *way, int64_t *cost);
 /* Values as wordgen_choose found them. */
 bool wordgen_choice(Emitter *e, const EmitWay *way, const int64_t *chosen);
 

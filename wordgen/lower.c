@@ -114,10 +114,24 @@ static const char *unfit(const Emitter *e, const Node *node) {
     return NULL;
 }
 
+/* Its sizes of the least cost; NULL, with the reason in *why, where it takes
+ * the layer not at all. */
+static const int64_t *try_way(Emitter *e, const EmitWay *way, int64_t *cost,
+                              const char **why) {
+    *why = lacks(e, way);
+    if (e->run.failed || *why)
+        return NULL;
+    *why = arena_printf(e->arena, "%s: no size of tiles is within the limits",
+                        way->name);
+    return wordgen_choose(e, way, cost);
+}
+
+/* Of the ways that take the layer the first of the least cost. */
 static bool find_way(Emitter *e, NodeId id) {
     const Node *node = graph_node(e->g, id);
     Work *work = &e->work[id.i];
     HwOp op = legal_op(e->g, id);
+    int64_t least = INT64_MAX, cost;
     work->why = unfit(e, node);
     if (work->why)
         return true;
@@ -127,26 +141,18 @@ static bool find_way(Emitter *e, NodeId id) {
     wordgen_facts(e, id, false);
     for (uint32_t i = 0; i < e->emit->n; i++) {
         const EmitWay *way = &e->emit->way[i];
-        if (!way->runs[op])
-            continue;
-        work->why = lacks(e, way);
+        const int64_t *chosen =
+            way->runs[op] ? try_way(e, way, &cost, &work->why) : NULL;
         if (e->run.failed)
             return fault(e, node);
-        if (work->why)
-            continue;
-        work->chosen = wordgen_choose(e, way);
-        if (e->run.failed)
-            return fault(e, node);
-        work->why = arena_printf(e->arena,
-                                 "%s: no size of tiles is within "
-                                 "the limits",
-                                 way->name);
-        if (!work->chosen)
+        if (!chosen || (work->way && cost >= least))
             continue;
         work->way = way;
-        work->why = NULL;
-        return true;
+        work->chosen = chosen;
+        least = cost;
     }
+    if (work->way)
+        work->why = NULL;
     return true;
 }
 

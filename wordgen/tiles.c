@@ -104,12 +104,13 @@ static bool visit(Search *s, uint32_t depth) {
     return true;
 }
 
-const int64_t *wordgen_choose(Emitter *e, const EmitWay *way) {
+const int64_t *wordgen_choose(Emitter *e, const EmitWay *way, int64_t *cost) {
     Search s = {.e = e, .way = way};
     if (!visit(&s, 0) || !s.found)
         return NULL;
     int64_t *out = ARENA_ARRAY(e->arena, int64_t, 8);
     memcpy(out, s.best_value, sizeof s.best_value);
+    *cost = s.best;
     return out;
 }
 
