@@ -162,8 +162,7 @@ static void print_made(Arena *arena, const Made *made) {
     say("memory  %llu of %u bytes of an instance\n",
         (unsigned long long)lanes_height(made->m, made->net),
         made->m->bank_bytes);
-    say("cycles  %llu\n",
-        (unsigned long long)lanes_cycles(arena, made->m, made->net));
+    lanes_say_cycles(arena, made->m, made->net);
     say("biases  %u, of which %u were rounded to 128 units of the sums\n",
         made->of.biases, made->of.changed);
     say("result  %llu codes, %llu wrong; %llu differ from eval of the network "
@@ -213,7 +212,8 @@ ExitCode verify_lanes(Arena *arena, Diag *diag, const Options *options) {
 ExitCode compile_lanes_network(Arena *arena, Diag *diag, const Options *options,
                                const HwSpec *spec) {
     Made made = {0};
-    if (!make(arena, diag, options, spec, &made))
+    if (!make(arena, diag, options, spec, &made) ||
+        !lane_emits(diag, options, made.m))
         return EXIT_BAD_INPUT;
     LaneFile file = lane_file(arena, options, made.m, made.net, made.input,
                               made.run, file_stem(arena, options->file));

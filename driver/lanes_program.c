@@ -85,21 +85,28 @@ static uint32_t high_water(const LaneMachine *m, const LaneRun *run) {
     return high;
 }
 
+void lanes_say_cycles(Arena *arena, const LaneMachine *m, const LaneNet *net) {
+    if (m->cycles)
+        say("cycles  %llu\n", (unsigned long long)lanes_cycles(arena, m, net));
+}
+
 static void print_layers(Arena *arena, const Loaded *of, const LaneRun *run) {
     for (uint32_t i = 0; i < of->net->n; i++) {
         const LaneLayer *l = &of->net->layer[i];
-        int64_t cycles = lanes_value(arena, of->machine, of->net, i, 0, 0,
-                                     of->machine->cycles);
-        say("layer %2u %ux%ux%u crc32 %08x cycles %lld columns %u..%u\n", i,
-            l->out_c, l->out[0], l->out[1], run->crc[i], (long long)cycles,
-            l->column, l->column + l->columns);
+        const char *cycles = "";
+        if (of->machine->cycles)
+            cycles = arena_printf(
+                arena, " cycles %lld",
+                (long long)lanes_layer_cycles(arena, of->machine, of->net, i));
+        say("layer %2u %ux%ux%u crc32 %08x%s columns %u..%u\n", i, l->out_c,
+            l->out[0], l->out[1], run->crc[i], cycles, l->column,
+            l->column + l->columns);
     }
     say("memory  %u of %u bytes of an instance\n", high_water(of->machine, run),
         of->machine->bank_bytes);
     for (uint32_t i = 0; i < run->fault.n; i++)
         say("fault   %s\n", run->fault.at[i]);
-    say("cycles  %llu\n",
-        (unsigned long long)lanes_cycles(arena, of->machine, of->net));
+    lanes_say_cycles(arena, of->machine, of->net);
     say("%u layers, %u faults\n", of->net->n, run->n_faults);
 }
 
@@ -115,10 +122,10 @@ static void print_object(Arena *arena, const Options *options, const Loaded *of,
         cJSON *one = cJSON_CreateObject();
         cJSON_AddStringToObject(one, "crc32",
                                 arena_printf(arena, "%08x", run->crc[i]));
-        cJSON_AddNumberToObject(one, "cycles",
-                                (double)lanes_value(arena, of->machine, of->net,
-                                                    i, 0, 0,
-                                                    of->machine->cycles));
+        if (of->machine->cycles)
+            cJSON_AddNumberToObject(
+                one, "cycles",
+                (double)lanes_layer_cycles(arena, of->machine, of->net, i));
         cJSON_AddNumberToObject(one, "column", l->column);
         cJSON_AddNumberToObject(one, "columns", l->columns);
         cJSON_AddItemToArray(layers, one);
@@ -134,8 +141,9 @@ static void print_object(Arena *arena, const Options *options, const Loaded *of,
     for (uint32_t i = 0; i < run->fault.n; i++)
         cJSON_AddItemToArray(faults, cJSON_CreateString(run->fault.at[i]));
     cJSON_AddNumberToObject(json, "high", high_water(of->machine, run));
-    cJSON_AddNumberToObject(json, "cycles",
-                            (double)lanes_cycles(arena, of->machine, of->net));
+    if (of->machine->cycles)
+        cJSON_AddNumberToObject(
+            json, "cycles", (double)lanes_cycles(arena, of->machine, of->net));
     print_json(arena, options, json);
 }
 
@@ -178,6 +186,16 @@ static bool emits_c(const Options *options) {
     return options->emit && !strcmp(options->emit, "c");
 }
 
+bool lane_emits(Diag *diag, const Options *options, const LaneMachine *m) {
+    bool fine = !emits_c(options) || m->n_registers;
+    if (!fine)
+        diag_error(diag, m->loc,
+                   "--emit c: the registers of %s are not stated here, only "
+                   "its descriptions: --emit yaml",
+                   m->name);
+    return fine;
+}
+
 LaneFile lane_file(Arena *arena, const Options *options, const LaneMachine *m,
                    const LaneNet *net, const int8_t *input, const LaneRun *run,
                    const char *name) {
@@ -203,7 +221,8 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
     }
     if (spec && lanes_foreign(arena, options->file))
         return compile_lanes_network(arena, diag, options, spec);
-    if (!spec || !load(arena, diag, options, spec, &of))
+    if (!spec || !load(arena, diag, options, spec, &of) ||
+        !lane_emits(diag, options, of.machine))
         return EXIT_BAD_INPUT;
     uint64_t given = lanes_height(of.machine, of.net);
     lanes_place(arena, of.machine, of.net);
@@ -222,8 +241,7 @@ ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
     say("memory  %llu of %u bytes of an instance, %llu as given\n",
         (unsigned long long)lanes_height(of.machine, of.net),
         of.machine->bank_bytes, (unsigned long long)given);
-    say("cycles  %llu\n",
-        (unsigned long long)lanes_cycles(arena, of.machine, of.net));
+    lanes_say_cycles(arena, of.machine, of.net);
     say("wrote   %s: %u layers\n", file.path, of.net->n);
     return EXIT_FINE;
 }

@@ -16,6 +16,8 @@ ExitCode compile_lanes_network(Arena *arena, Diag *diag, const Options *options,
                                const HwSpec *spec);
 /* verify: the same, compared code by code; nothing is written. */
 ExitCode verify_lanes(Arena *arena, Diag *diag, const Options *options);
+/* A line, where the machine says cycles. */
+void lanes_say_cycles(Arena *arena, const LaneMachine *m, const LaneNet *net);
 /* Is the file a network in another form than the vendor's description? */
 bool lanes_foreign(Arena *arena, const char *path);
 /* The net as a file of the kind that --emit asks for: its text, and its path,
@@ -23,6 +25,8 @@ bool lanes_foreign(Arena *arena, const char *path);
 typedef struct LaneFile {
     const char *dir, *path, *text;
 } LaneFile;
+/* Can it be written? An error where the machine has no registers for C. */
+bool lane_emits(Diag *diag, const Options *options, const LaneMachine *m);
 LaneFile lane_file(Arena *arena, const Options *options, const LaneMachine *m,
                    const LaneNet *net, const int8_t *input, const LaneRun *run,
                    const char *name);

@@ -240,8 +240,7 @@ static uint64_t own_cycles(const Arrange *a) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < a->net->n; i++)
         if (a->net->layer[i].op == LANE_PASS || !a->net->layer[i].pool_first)
-            sum += (uint64_t)lanes_value(a->scratch, a->m, a->net, i, 0, 0,
-                                         a->m->cycles);
+            sum += (uint64_t)lanes_layer_cycles(a->scratch, a->m, a->net, i);
     return sum;
 }
 

@@ -143,6 +143,8 @@ bool lanes_check(Arena *arena, Diag *diag, const LaneMachine *m,
 int64_t lanes_value(Arena *arena, const LaneMachine *m, const LaneNet *net,
                     uint32_t layer, uint32_t quadrant, uint32_t number,
                     const Expr *e);
+int64_t lanes_layer_cycles(Arena *arena, const LaneMachine *m,
+                           const LaneNet *net, uint32_t layer);
 uint64_t lanes_cycles(Arena *arena, const LaneMachine *m, const LaneNet *net);
 
 typedef struct LaneWord {

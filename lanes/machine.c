@@ -65,6 +65,16 @@ static void read_lets(LanesReader *r, const YamlNode *map) {
     }
 }
 
+/* NULL where nobody says them. */
+static const Expr *read_cycles(LanesReader *r, const YamlNode *top) {
+    const YamlNode *node = yaml_get(top, "cycles");
+    const char *text;
+    if (!node || node->kind != YAML_SCALAR || strcmp(node->text, "unknown"))
+        return need_expr(r, top, "cycles");
+    yaml_str(r->diag, node, &text);
+    return NULL;
+}
+
 static void read_registers(Arena *arena, LanesReader *r, const YamlNode *list) {
     LaneMachine *m = r->m;
     if (!list || !yaml_is(r->diag, list, YAML_LIST))
@@ -156,7 +166,7 @@ const LaneMachine *lanes_machine(Arena *arena, Diag *diag, const HwSpec *spec) {
     m->passes = need_expr(&r, top, "passes");
     m->in_count = need_expr(&r, top, "lanes");
     m->length = need_expr(&r, top, "length");
-    m->cycles = need_expr(&r, top, "cycles");
+    m->cycles = read_cycles(&r, top);
     m->ring = need_expr(&r, top, "ring");
     m->address = need_expr(&r, top, "address");
     read_registers(arena, &r, yaml_need(diag, top, "registers"));
@@ -231,10 +241,15 @@ int64_t lanes_value(Arena *arena, const LaneMachine *m, const LaneNet *net,
     return out;
 }
 
+int64_t lanes_layer_cycles(Arena *arena, const LaneMachine *m,
+                           const LaneNet *net, uint32_t at) {
+    return m->cycles ? lanes_value(arena, m, net, at, 0, 0, m->cycles) : 0;
+}
+
 uint64_t lanes_cycles(Arena *arena, const LaneMachine *m, const LaneNet *net) {
     uint64_t sum = m->startup;
     for (uint32_t i = 0; i < net->n; i++)
-        sum += (uint64_t)lanes_value(arena, m, net, i, 0, 0, m->cycles);
+        sum += (uint64_t)lanes_layer_cycles(arena, m, net, i);
     return sum;
 }
 
