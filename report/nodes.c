@@ -15,24 +15,53 @@ static bool moves(const ListingLayer *layer) {
     return !strcmp(layer->type, "Input") || !strcmp(layer->type, "Output");
 }
 
-/* Parts of a layer that are apart in the listing are one node. */
+/* While nodes are added. */
+typedef struct Adding {
+    Nodes *nodes;
+    const ListingLayer **layer;
+    Map *map;   /* layers that compute, and what was merged into them */
+    Map *moved; /* by type and name: what moves */
+    Map *input; /* by name: the first layer that loads it */
+} Adding;
+
+/* Parts of a layer, or of what moves, that are apart in the listing are one
+ * node. */
+static uint32_t add_node(Adding *a, const ListingLayer *l) {
+    Nodes *nodes = a->nodes;
+    Map *map = moves(l) ? a->moved : a->map;
+    const char *name =
+        moves(l) ? arena_printf(nodes->arena, "%s\t%s", l->type, l->name)
+                 : l->name;
+    uint32_t node = map_get(map, name, nodes->n);
+    if (node < nodes->n)
+        return node;
+    a->layer[nodes->n++] = l;
+    for (uint32_t k = 0; k < l->n_merged; k++)
+        map_put(map, l->merged[k], node);
+    map_put(map, name, node);
+    return node;
+}
+
 static void add_nodes(Nodes *nodes, Map *map) {
     const Image *image = &nodes->listing->image;
-    const ListingLayer **layer =
-        ARENA_ARRAY(nodes->arena, const ListingLayer *, image->n_layers + 1);
+    Adding a = {
+        nodes,
+        ARENA_ARRAY(nodes->arena, const ListingLayer *, image->n_layers + 1),
+        map, map_new(nodes->arena), map_new(nodes->arena)};
     nodes->of_layer = ARENA_ARRAY(nodes->arena, uint32_t, image->n_layers + 1);
-    nodes->layer = layer;
+    nodes->layer = a.layer;
+    for (uint32_t i = image->n_layers; i-- > 0;)
+        if (!strcmp(image->layer[i].type, "Input"))
+            map_put(a.input, image->layer[i].name, i);
     for (uint32_t i = 0; i < image->n_layers; i++) {
         const ListingLayer *l = &image->layer[i];
-        uint32_t node = moves(l) ? nodes->n : map_get(map, l->name, nodes->n);
-        nodes->of_layer[i] = node;
-        if (node < nodes->n)
-            continue;
-        layer[nodes->n++] = l;
-        for (uint32_t k = 0; k < l->n_merged; k++)
-            map_put(map, l->merged[k], node);
-        if (!moves(l))
-            map_put(map, l->name, node);
+        for (uint32_t k = 0; k < l->n_bottoms; k++) {
+            uint32_t from = map_get(a.input, l->bottom[k], UINT32_MAX);
+            if (from != UINT32_MAX &&
+                map_get(map, l->bottom[k], UINT32_MAX) == UINT32_MAX)
+                add_node(&a, &image->layer[from]);
+        }
+        nodes->of_layer[i] = add_node(&a, l);
     }
 }
 

@@ -12,6 +12,7 @@ costs is measured in any case: at most twice the compile.
 """
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -57,6 +58,25 @@ def costs(folder):
     print(f"YOLOv2: compile {plain:.3f} s, with a report {both:.3f} s")
     if both > 2 * plain:
         raise SystemExit("a report costs more than twice the compile")
+
+
+def pieces(folder):
+    """What comes in pieces is one node, in front of what reads it."""
+    path = report(folder, "pieces", "examples/vgg-e-stem.prototxt",
+                  "xdnn-v2-28", "--set", "memories.am.size=256KiB")
+    with open(path, encoding="utf-8") as file:
+        data = re.search(r"<script[^>]*json[^>]*>(.*?)</script>", file.read(),
+                         re.DOTALL).group(1)
+    seen, nodes = set(), json.loads(data)["layers"]
+    for node in nodes:
+        if (node["type"], node["name"]) in seen:
+            raise SystemExit(f"two nodes for {node['name']}")
+        seen.add((node["type"], node["name"]))
+        for bottom in node["bottoms"]:
+            if all(bottom != name for _, name in seen):
+                raise SystemExit(f"{node['name']} has no {bottom} before it")
+    if nodes[0]["name"] != "image" or len(nodes) > 20:
+        raise SystemExit(f"{len(nodes)} nodes, the first {nodes[0]['name']}")
 
 
 def many_points(folder):
@@ -109,8 +129,9 @@ def main():
         os.makedirs(shots, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         costs(folder)
+        pieces(folder)
         if not has_tools("--long" in sys.argv):
-            print("1 passed, 0 failed; not in a browser: --long installs one")
+            print("2 passed, 0 failed; not in a browser: --long installs one")
             return 0
         pages = [report(folder, "report", "examples/googlenet.prototxt",
                         "xdnn-v2-28", "--set", "memories.am.size=2MiB"),
