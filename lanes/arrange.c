@@ -4,17 +4,22 @@
  * that it reads word by word in turn take the same ones, with gaps. A volume
  * that cannot be read so by all its readers is copied. Each such bond of
  * volumes starts at a processor of its own, the first of an instance: these are
- * searched one by one, so that weights, biases and volumes fit, then for
- * cycles, then for the highest byte of an instance, then for weight columns.
+ * searched one by one, so that rules hold and weights, biases and volumes fit,
+ * then for cycles, then for the highest byte of an instance, then for weight
+ * columns. Bonds between which a layer without operation stands move together,
+ * too, as it keeps processors; where no rule allows its own, it becomes a
+ * convolution of one pixel.
  * Where volumes do not fit, the first layers stream, as few as can.
  */
 #include "lanes/inside.h"
 #include "lanes/kernels.h"
 
+#include <string.h>
+
 enum { SWEEPS = 4 };
 
 typedef struct Cost {
-    uint64_t over, cycles, bytes, columns;
+    uint64_t broken, over, cycles, bytes, columns;
 } Cost;
 
 typedef struct Arrange {
@@ -26,6 +31,8 @@ typedef struct Arrange {
     uint32_t *top;   /* by volume: the first of its bond */
     int32_t *lane;   /* by volume: its processors behind those of `top` */
     uint32_t *start; /* by bond, of its lowest processor */
+    uint32_t *tie;   /* by bond: the first that moves with it */
+    int32_t *behind; /* by bond: its start less that of `tie` */
     uint8_t *needed; /* by channels: processors; 0: not known yet */
     bool fixed;      /* the input's processors are those of the queues */
 } Arrange;
@@ -249,6 +256,9 @@ static Cost cost_of(Arrange *a) {
     uint32_t peak;
     arena_reset(a->scratch);
     set_maps(a);
+    cost.broken = 0;
+    for (uint32_t i = 0; i < a->net->n; i++)
+        cost.broken += !lanes_fit(a->scratch, a->m, a->net, i);
     cost.over = lanes_pack(a->scratch, a->m, a->net, &peak);
     cost.bytes = lanes_offsets(a->scratch, a->m, a->net, true);
     if (cost.bytes > a->m->bank_bytes)
@@ -259,6 +269,8 @@ static Cost cost_of(Arrange *a) {
 }
 
 static bool is_less(const Cost *a, const Cost *b) {
+    if (a->broken != b->broken)
+        return a->broken < b->broken;
     if (a->over != b->over)
         return a->over < b->over;
     if (a->cycles != b->cycles)
@@ -268,37 +280,111 @@ static bool is_less(const Cost *a, const Cost *b) {
     return a->columns < b->columns;
 }
 
-/* The best start of one bond, the others as they are. */
-static bool better_start(Arrange *a, uint32_t top, Cost *best) {
-    int32_t low, high;
-    extent(a, top, &low, &high);
-    uint32_t most = a->m->lanes - (uint32_t)(high - low);
-    uint32_t chosen = a->start[top];
+/* Bonds in which a layer without operation reads and writes: so far apart that
+ * both volumes have the same processors. */
+static void tie(Arrange *a) {
+    for (uint32_t v = 0; v < a->n; v++) {
+        a->tie[v] = v;
+        a->behind[v] = 0;
+    }
+    for (uint32_t i = 0; i < a->net->n; i++) {
+        uint32_t in = (uint32_t)(a->net->layer[i].source[0] + 1), out = i + 1;
+        uint32_t from = a->top[in], to = a->top[out];
+        uint32_t keep = a->tie[from], gone = a->tie[to];
+        int32_t low, first, high;
+        if (a->net->layer[i].op != LANE_PASS || keep == gone)
+            continue;
+        extent(a, from, &low, &high);
+        extent(a, to, &first, &high);
+        int32_t shift = a->behind[from] + a->lane[in] - low -
+                        (a->behind[to] + a->lane[out] - first);
+        for (uint32_t v = 0; v < a->n; v++)
+            if (a->tie[v] == gone) {
+                a->tie[v] = keep;
+                a->behind[v] += shift;
+            }
+    }
+}
+
+/* Moves all bonds of a tie, or one alone; false: they do not all have room. */
+static bool move_to(Arrange *a, uint32_t bond, bool all, int32_t at) {
+    int32_t low, high, most = (int32_t)a->m->lanes;
+    for (uint32_t v = 0; v < a->n; v++) {
+        int32_t start = at + (all ? a->behind[v] : 0);
+        if (a->top[v] != v || (all ? a->tie[v] != bond : v != bond))
+            continue;
+        extent(a, v, &low, &high);
+        if (start < 0 || start + high - low > most)
+            return false;
+        a->start[v] = (uint32_t)start;
+    }
+    return true;
+}
+
+static bool is_tied(const Arrange *a, uint32_t bond) {
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < a->n; v++)
+        n += a->top[v] == v && a->tie[v] == a->tie[bond];
+    return n > 1;
+}
+
+/* The best start of one bond, or tie, the others as they are. */
+static bool better_start(Arrange *a, uint32_t bond, bool all, Cost *best) {
+    uint32_t *chosen = ARENA_COPY(a->arena, uint32_t, a->start, a->n);
+    int32_t most = (int32_t)a->m->lanes;
     bool better = false;
-    for (uint32_t at = 0; at <= most; at += a->m->bank) {
-        a->start[top] = at;
+    for (int32_t at = -most; at < most; at += (int32_t)a->m->bank) {
+        if ((at < 0 && !all) || !move_to(a, bond, all, at))
+            continue;
         Cost cost = cost_of(a);
         if (is_less(&cost, best)) {
             *best = cost;
-            chosen = at;
+            memcpy(chosen, a->start, a->n * sizeof *chosen);
             better = true;
         }
     }
-    a->start[top] = chosen;
+    memcpy(a->start, chosen, a->n * sizeof *chosen);
     return better;
 }
 
 static Cost search(Arrange *a) {
+    tie(a);
     lanes_lengths(a->scratch, a->m, a->net);
     Cost best = cost_of(a);
     bool better = true;
     for (uint32_t sweep = 0; better && sweep < SWEEPS; sweep++) {
         better = false;
         for (uint32_t v = 0; v < a->n; v++)
+            if (a->top[v] == v && a->tie[v] == v && is_tied(a, v))
+                better |= better_start(a, v, true, &best);
+        for (uint32_t v = 0; v < a->n; v++)
             if (a->top[v] == v)
-                better |= better_start(a, v, &best);
+                better |= better_start(a, v, false, &best);
     }
     cost_of(a);
+    return best;
+}
+
+/* Convolutions of one pixel, which may write anywhere, instead of layers
+ * without operation that no start suits. Several passes of operands are none.
+ */
+static bool convolve(Arrange *a) {
+    static const double one = 1;
+    bool any = false;
+    for (uint32_t i = 0; i < a->net->n; i++) {
+        LaneLayer *l = &a->net->layer[i];
+        bool sums = l->elt != LANE_ALONE && l->in_passes > 1;
+        if (l->op == LANE_PASS && !sums &&
+            !lanes_fit(a->scratch, a->m, a->net, i))
+            any |= kernels_sum(a->arena, l->in_c, 1, &one, l);
+    }
+    return any;
+}
+
+static Cost search_all(Arrange *a) {
+    Cost best = search(a);
+    while (best.broken && convolve(a))
+        best = search(a);
     return best;
 }
 
@@ -353,7 +439,8 @@ static bool try_streams(Arrange *a, Diag *diag, uint32_t n) {
     stream(a, n);
     if (!lanes_shapes(a->arena, diag, a->m, a->net))
         return false;
-    return search(a).over == 0;
+    Cost best = search_all(a);
+    return !best.broken && !best.over;
 }
 
 /* As few layers as can; where none fit, what is asked of them is said later. */
@@ -387,6 +474,8 @@ bool lanes_arrange(Arena *arena, Diag *diag, const LaneMachine *m,
                  .top = ARENA_ARRAY(arena, uint32_t, most + 2),
                  .lane = ARENA_ARRAY(arena, int32_t, most + 2),
                  .start = ARENA_ARRAY(arena, uint32_t, most + 2),
+                 .tie = ARENA_ARRAY(arena, uint32_t, most + 2),
+                 .behind = ARENA_ARRAY(arena, int32_t, most + 2),
                  .needed = ARENA_ARRAY(arena, uint8_t, 65537)};
     add_copies(&a, &given);
     bool ok = lanes_shapes(arena, diag, m, net);

@@ -100,20 +100,63 @@ static uint32_t check_overlap(Diag *diag, const LaneMachine *m,
     return 1;
 }
 
+/* Rings of layers that stream, and what the first behind them reads, are apart
+ * by a word where they share instances. */
+static uint32_t check_rings(Diag *diag, const LaneMachine *m,
+                            const LaneNet *net, uint32_t at) {
+    const LaneLayer *l = &net->layer[at];
+    uint64_t end = l->in_offset + lanes_in_bytes(m, l);
+    uint32_t errors = 0;
+    if (at == 0 || !net->layer[at - 1].streaming)
+        return 0;
+    for (uint32_t k = 0; k < at; k++) {
+        const LaneLayer *other = &net->layer[k];
+        if (!(lanes_banks(m, l->lanes) & lanes_banks(m, other->lanes)) ||
+            l->in_offset > other->in_offset + lanes_in_bytes(m, other) ||
+            other->in_offset > end)
+            continue;
+        diag_error(diag, l->loc,
+                   "layer %u: its input, at byte %u, lies at that of layer %u, "
+                   "at byte %u, while both stream; between them is a word free",
+                   at, l->in_offset, k, other->in_offset);
+        errors++;
+    }
+    return errors;
+}
+
+static bool holds(Arena *arena, const LaneMachine *m, const LaneNet *net,
+                  uint32_t at, const LaneRule *rule) {
+    uint32_t n = rule->by_quadrant ? m->lanes / m->quadrant : 1;
+    bool all = true;
+    for (uint32_t q = 0; all && q < n; q++)
+        all = lanes_value(arena, m, net, at, q, 0, rule->holds) != 0;
+    return all;
+}
+
+bool lanes_fit(Arena *arena, const LaneMachine *m, const LaneNet *net,
+               uint32_t at) {
+    bool all = true;
+    for (uint32_t k = 0; all && k < m->n_rules; k++)
+        all = !m->rule[k].by_quadrant ||
+              holds(arena, m, net, at, &m->rule[k]);
+    return all;
+}
+
 bool lanes_check(Arena *arena, Diag *diag, const LaneMachine *m,
                  const LaneNet *net) {
     uint32_t errors = 0;
     for (uint32_t i = 0; i < net->n; i++) {
         const LaneLayer *l = &net->layer[i];
         for (uint32_t k = 0; k < m->n_rules; k++)
-            if (!lanes_value(arena, m, net, i, 0, 0, m->rule[k].holds)) {
+            if (!holds(arena, m, net, i, &m->rule[k])) {
                 diag_error(diag, l->loc, "layer %u: %s", i, m->rule[k].says);
                 errors++;
             }
         uint32_t wrong = check_lanes(arena, diag, m, l, i);
         errors += wrong + check_bytes(diag, m, net, i);
         if (!wrong)
-            errors += check_overlap(diag, m, net, i);
+            errors +=
+                check_overlap(diag, m, net, i) + check_rings(diag, m, net, i);
         if (l->streaming && i && !net->layer[i - 1].streaming) {
             diag_error(diag, l->loc,
                        "layer %u streams, and layer %u before it does not", i,

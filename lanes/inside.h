@@ -16,6 +16,10 @@ uint32_t lanes_banks(const LaneMachine *m, uint64_t lanes);
 /* Does a layer read its sources word by word in turn? */
 bool lanes_weaves(const LaneLayer *l);
 
+/* Do a layer's lanes keep the rules by quadrant? */
+bool lanes_fit(Arena *arena, const LaneMachine *m, const LaneNet *net,
+               uint32_t at);
+
 /* Columns that each layer takes. */
 void lanes_lengths(Arena *arena, const LaneMachine *m, LaneNet *net);
 /* Places columns and biases; what lies beyond the last, summed over layers.

@@ -6,6 +6,7 @@
 #include "graph/quant.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double *codes_of(Arena *arena, const Graph *g, ConstId id,
                               uint64_t *n) {
@@ -129,6 +130,27 @@ bool kernels_sum(Arena *arena, uint32_t c, uint32_t n, const double *factor,
     l->weight = to;
     l->shift = least + 7;
     return l->shift >= -15 && l->shift <= 15;
+}
+
+void kernels_more(Arena *arena, uint32_t c, uint32_t all, LaneLayer *l) {
+    int8_t *to = ARENA_ARRAY(arena, int8_t, (uint64_t)c * all + 1);
+    for (uint32_t o = 0; o < c; o++)
+        to[(uint64_t)o * c + o] = 1;
+    l->op = LANE_CONV2D;
+    l->kernel[0] = l->kernel[1] = 1;
+    l->in_c = c;
+    l->out_c = all;
+    l->weight = to;
+    l->shift = 7;
+}
+
+void kernels_deepen(Arena *arena, uint32_t c, uint32_t all, LaneLayer *l) {
+    uint64_t of = l->in_c, taps = of / c, wide = taps * all;
+    int8_t *to = ARENA_ARRAY(arena, int8_t, l->out_c * wide + 1);
+    for (uint64_t o = 0; o < l->out_c; o++)
+        memcpy(to + o * wide, l->weight + o * of, of);
+    l->weight = to;
+    l->in_c = (uint32_t)wide;
 }
 
 void kernels_widen(Arena *arena, LaneLayer *l) {

@@ -18,6 +18,11 @@ void kernels_bias(Arena *arena, Graph *g, const Node *node, LaneLayer *l,
  * each by a power of two. False: no weights and shift do that. */
 bool kernels_sum(Arena *arena, uint32_t c, uint32_t n, const double *factor,
                  LaneLayer *l);
+/* A convolution of one pixel that gives its c channels again, and zeros behind
+ * them up to `all`. */
+void kernels_more(Arena *arena, uint32_t c, uint32_t all, LaneLayer *l);
+/* Zeros for the inputs of channels that the layer's input has above c. */
+void kernels_deepen(Arena *arena, uint32_t c, uint32_t all, LaneLayer *l);
 /* 1x1 as 3x3 with padding. */
 void kernels_widen(Arena *arena, LaneLayer *l);
 

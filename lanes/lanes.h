@@ -76,10 +76,12 @@ typedef struct LaneRegister {
     const Expr *value, *when;
 } LaneRegister;
 
-/* What must hold of a layer; `says` is the reason. */
+/* What must hold of a layer, or of its lanes in each quadrant; `says` is the
+ * reason. */
 typedef struct LaneRule {
     const Expr *holds;
     const char *says;
+    bool by_quadrant;
 } LaneRule;
 
 typedef struct LaneMachine {

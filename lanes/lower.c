@@ -269,15 +269,34 @@ static bool lower_conv(Lower *l, const Node *node) {
     return low_share(l, node, node->out[0]);
 }
 
+/* The input, settled; what is flattened fills passes: channels of zeros
+ * behind. */
+static bool fill_passes(Lower *l, const Node *node, Value *v) {
+    uint32_t all = lanes_passes(l->arena, l->m, v->c) *
+                   lanes_needed(l->arena, l->m, v->c);
+    if ((all == v->c || v->front.elt != LANE_ALONE) &&
+        !low_settle(l, node, node->in[0]))
+        return false;
+    *v = l->value[node->in[0].i];
+    if (all == v->c)
+        return true;
+    LaneLayer layer = v->front;
+    kernels_more(l->arena, v->c, all, &layer);
+    v->front = low_fresh(node, push(l, &layer));
+    v->c = all;
+    return true;
+}
+
 static bool lower_fc(Lower *l, const Node *node) {
-    Value *v = &l->value[node->in[0].i];
+    Value own = l->value[node->in[0].i], *v = &own;
     uint64_t n = shape_count(&graph_tensor(l->g, node->in[0])->shape);
     /* A reshape's value has the size of what it renames. */
     bool flattens = (uint64_t)v->size[0] * v->size[1] != 1;
     if (n != (uint64_t)v->c * v->size[0] * v->size[1])
         return low_refuse(l, node, "reads another volume than it is given");
     /* Neither pools nor sums stand in front of inner products. */
-    if (flattens && !low_settle(l, node, node->in[0]))
+    uint32_t c = v->c;
+    if (flattens && !fill_passes(l, node, v))
         return false;
     LaneLayer layer = v->front;
     layer.op = is_one(&layer) ? LANE_LINEAR : LANE_CONV2D;
@@ -288,6 +307,8 @@ static bool lower_fc(Lower *l, const Node *node) {
         return false;
     if (!kernels_fc(l->arena, l->g, node, &layer))
         return low_refuse(l, node, "weights are codes of 8 bits around 0");
+    if (flattens)
+        kernels_deepen(l->arena, c, v->c, &layer);
     kernels_bias(l->arena, l->g, node, &layer, l->out);
     low_make(l, node, &layer, node->out[0]);
     return true;

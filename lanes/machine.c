@@ -91,13 +91,18 @@ static void read_registers(Arena *arena, LanesReader *r, const YamlNode *list) {
 }
 
 static void read_rules(Arena *arena, LanesReader *r, const YamlNode *list) {
+    static const char *const quadrants[] = {"quadrant", NULL};
     LaneMachine *m = r->m;
     if (!list || !yaml_is(r->diag, list, YAML_LIST))
         return;
     m->n_rules = list->n;
     m->rule = ARENA_ARRAY(arena, LaneRule, list->n);
     for (uint32_t i = 0; i < list->n; i++) {
+        const YamlNode *each = yaml_get(list->item[i], "each");
+        uint32_t quadrant;
         m->rule[i].holds = need_expr(r, list->item[i], "holds");
+        m->rule[i].by_quadrant =
+            each && yaml_enum(r->diag, each, quadrants, &quadrant);
         yaml_str(r->diag, yaml_need(r->diag, list->item[i], "says"),
                  &m->rule[i].says);
     }
@@ -177,12 +182,27 @@ const LaneMachine *lanes_machine(Arena *arena, Diag *diag, const HwSpec *spec) {
 
 /* ---- values ---- */
 
+static uint64_t part(const LaneMachine *m, uint64_t lanes, uint32_t quadrant) {
+    return lanes >> (quadrant * m->quadrant) & 0xffff;
+}
+
+/* Lanes of a map in a quadrant. */
+static uint32_t here(const LaneMachine *m, uint64_t lanes, uint32_t quadrant) {
+    return lane_count(part(m, lanes, quadrant));
+}
+
+/* From the first to the last of them. */
+static uint32_t reach(const LaneMachine *m, uint64_t lanes, uint32_t quadrant) {
+    uint64_t own = part(m, lanes, quadrant);
+    return own ? lane_last(own) - lane_first(own) + 1 : 0;
+}
+
 /* Quadrants whose sums a layer adds, as bits: of its input, and of its biases.
  */
 static uint32_t others(const LaneMachine *m, const LaneLayer *l) {
     uint32_t bits = l->bias ? 1u << l->bias_quadrant : 0;
     for (uint32_t q = 0; q < m->lanes / m->quadrant; q++)
-        bits |= (uint32_t)((l->lanes >> (q * m->quadrant) & 0xffff) != 0) << q;
+        bits |= (uint32_t)(here(m, l->lanes, q) > 0) << q;
     return bits;
 }
 
@@ -191,14 +211,14 @@ static bool uses(const LaneMachine *m, const LaneNet *net, uint32_t quadrant) {
     uint64_t all = 0;
     for (uint32_t i = 0; i < net->n; i++)
         all |= net->layer[i].lanes | net->layer[i].out_lanes;
-    return all >> (quadrant * m->quadrant) & 0xffff;
+    return part(m, all, quadrant);
 }
 
 /* Most banks of one quadrant that the input lies in. */
 static uint32_t deepest(const LaneMachine *m, const LaneLayer *l) {
     uint32_t most = 0;
     for (uint32_t q = 0; q < m->lanes / m->quadrant; q++) {
-        uint32_t n = lane_count(l->lanes >> (q * m->quadrant) & 0xffff);
+        uint32_t n = here(m, l->lanes, q);
         uint32_t banks = (n + m->bank - 1) / m->bank;
         most = banks > most ? banks : most;
     }

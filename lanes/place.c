@@ -86,14 +86,17 @@ static uint64_t find_place(const Placer *p, const Cluster *c, bool above,
     return at;
 }
 
-/* Layers that stream run at once: their volumes live all that time. */
-static void join_streams(const LaneNet *net, Placer *p) {
+/* Layers that stream run at once: their volumes live all that time, and a word
+ * is free behind each. */
+static void join_streams(const LaneMachine *m, const LaneNet *net,
+                         Placer *p) {
     uint32_t n = 0;
     while (n < net->n && net->layer[n].streaming)
         n++;
     for (uint32_t v = 0; n && v <= n; v++) {
         Cluster *c = &p->cluster[top_of(p, v)];
         c->from = 0;
+        c->last += v == top_of(p, v) ? m->bank : 0;
         c->to = c->to < n - 1 ? n - 1 : c->to;
     }
 }
@@ -170,7 +173,7 @@ uint64_t lanes_offsets(Arena *arena, const LaneMachine *m, LaneNet *net,
     for (uint32_t v = 0; v < p.n; v++)
         p.top[v] = v;
     gather(m, net, &p);
-    join_streams(net, &p);
+    join_streams(m, net, &p);
     uint64_t least = least_height(net, &p), ours = 0;
     uint64_t sized = place_all(&p, true, 0);
     if (place_all(&p, false, least) > sized)

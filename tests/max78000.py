@@ -386,6 +386,16 @@ def runs_of(text, name):
     return runs
 
 
+def is_answer(found, want):
+    """Is it the recorded known answer, which ends behind 8192 words?"""
+    if sum(len(words) for _, _, words in want) <= 8192:
+        return sorted(found) == sorted(want)
+    found = {bank: (mask, words) for bank, mask, words in found}
+    return all(bank in found and found[bank][0] == mask and
+               found[bank][1][:len(words)] == words
+               for bank, mask, words in want)
+
+
 def check_source(name):
     """Problems with the C of a recorded network: it compiles, and has the
     weights, the input and the known answer."""
@@ -408,7 +418,7 @@ def check_source(name):
     with open(os.path.join(at, "known_answer.h"), encoding="utf-8") as file:
         want = runs_of(file.read(), "SAMPLE_OUTPUT")
     wrong = [] if not built.returncode else [f"{name} as C: {built.stderr}"]
-    if sorted(runs_of(text, "known_answer")) != sorted(want):
+    if not is_answer(runs_of(text, "known_answer"), want):
         wrong.append(f"{name} as C: another known answer")
     with open(os.path.join(at, "weights.npy"), "rb") as file:
         codes = [b - 256 if b > 127 else b for b in file.read()[128:]]
