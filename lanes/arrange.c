@@ -256,13 +256,13 @@ static Cost cost_of(Arrange *a) {
     uint32_t peak;
     arena_reset(a->scratch);
     set_maps(a);
-    cost.broken = 0;
-    for (uint32_t i = 0; i < a->net->n; i++)
-        cost.broken += !lanes_fit(a->scratch, a->m, a->net, i);
     cost.over = lanes_pack(a->scratch, a->m, a->net, &peak);
     cost.bytes = lanes_offsets(a->scratch, a->m, a->net, true);
     if (cost.bytes > a->m->bank_bytes)
         cost.over += cost.bytes - a->m->bank_bytes;
+    cost.broken = 0;
+    for (uint32_t i = 0; i < a->net->n; i++)
+        cost.broken += !lanes_fit(a->scratch, a->m, a->net, i);
     cost.cycles = own_cycles(a);
     cost.columns = peak;
     return cost;
@@ -418,9 +418,8 @@ static void stream(Arrange *a, uint32_t n) {
         LaneLayer *l = &a->net->layer[i];
         l->streaming = true;
         l->chw = false;
-        if (l->kernel[0] == 1)
-            kernels_widen(a->arena, l);
     }
+    kernels_stream(a->arena, a->net);
 }
 
 /* An input of few channels that is too large for pixels of four. */

@@ -137,8 +137,7 @@ bool lanes_fit(Arena *arena, const LaneMachine *m, const LaneNet *net,
                uint32_t at) {
     bool all = true;
     for (uint32_t k = 0; all && k < m->n_rules; k++)
-        all = !m->rule[k].by_quadrant ||
-              holds(arena, m, net, at, &m->rule[k]);
+        all = !m->rule[k].by_quadrant || holds(arena, m, net, at, &m->rule[k]);
     return all;
 }
 

@@ -153,11 +153,21 @@ void kernels_deepen(Arena *arena, uint32_t c, uint32_t all, LaneLayer *l) {
     l->in_c = (uint32_t)wide;
 }
 
-void kernels_widen(Arena *arena, LaneLayer *l) {
+static void widen(Arena *arena, LaneLayer *l) {
     int8_t *to = ARENA_ARRAY(arena, int8_t, (uint64_t)l->out_c * l->in_c * 9);
     for (uint64_t i = 0; i < (uint64_t)l->out_c * l->in_c; i++)
         to[i * 9 + 4] = l->weight[i];
     l->weight = to;
     l->kernel[0] = l->kernel[1] = 3;
     l->pad[0] = l->pad[1] = 1;
+    l->widened = l->says_kernel;
+}
+
+void kernels_stream(Arena *arena, LaneNet *net) {
+    for (uint32_t i = 0; i < net->n; i++) {
+        LaneLayer *l = &net->layer[i];
+        bool runs = l->streaming || (i && net->layer[i - 1].streaming);
+        if (runs && l->op == LANE_CONV2D && l->weight && l->kernel[0] == 1)
+            widen(arena, l);
+    }
 }

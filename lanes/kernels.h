@@ -23,7 +23,8 @@ bool kernels_sum(Arena *arena, uint32_t c, uint32_t n, const double *factor,
 void kernels_more(Arena *arena, uint32_t c, uint32_t all, LaneLayer *l);
 /* Zeros for the inputs of channels that the layer's input has above c. */
 void kernels_deepen(Arena *arena, uint32_t c, uint32_t all, LaneLayer *l);
-/* 1x1 as 3x3 with padding. */
-void kernels_widen(Arena *arena, LaneLayer *l);
+/* Convolutions of 1x1 that stream, or stand behind such, as 3x3 with padding.
+ */
+void kernels_stream(Arena *arena, LaneNet *net);
 
 #endif

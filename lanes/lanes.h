@@ -49,11 +49,12 @@ typedef struct LaneLayer {
     uint32_t bits;
     int32_t shift; /* total */
     bool pooled, average, pool_first, flatten, streaming, chw, marked;
-    bool sized; /* in_c is that of the volume, not of the weights */
+    bool widened; /* runs as 3x3 where 1x1 is said */
+    bool sized;   /* in_c is that of the volume, not of the weights */
     uint64_t lanes, out_lanes; /* 0: not said */
     uint32_t in_offset, out_offset, gap;
     bool says_in_offset, says_pad, says_kernel, says_sources, says_bits,
-        says_shift;
+        says_shift, says_square;
     int32_t out_shift;  /* as said: total less 8 - bits */
     uint32_t stride[2]; /* as said; 0: not said */
     uint32_t in_passes, out_passes;

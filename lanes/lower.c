@@ -272,8 +272,8 @@ static bool lower_conv(Lower *l, const Node *node) {
 /* The input, settled; what is flattened fills passes: channels of zeros
  * behind. */
 static bool fill_passes(Lower *l, const Node *node, Value *v) {
-    uint32_t all = lanes_passes(l->arena, l->m, v->c) *
-                   lanes_needed(l->arena, l->m, v->c);
+    uint32_t all =
+        lanes_passes(l->arena, l->m, v->c) * lanes_needed(l->arena, l->m, v->c);
     if ((all == v->c || v->front.elt != LANE_ALONE) &&
         !low_settle(l, node, node->in[0]))
         return false;

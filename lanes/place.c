@@ -88,8 +88,7 @@ static uint64_t find_place(const Placer *p, const Cluster *c, bool above,
 
 /* Layers that stream run at once: their volumes live all that time, and a word
  * is free behind each. */
-static void join_streams(const LaneMachine *m, const LaneNet *net,
-                         Placer *p) {
+static void join_streams(const LaneMachine *m, const LaneNet *net, Placer *p) {
     uint32_t n = 0;
     while (n < net->n && net->layer[n].streaming)
         n++;

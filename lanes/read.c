@@ -150,7 +150,7 @@ static bool key_eltwise(Description *d, const YamlNode *node, LaneLayer *l) {
     return ok;
 }
 static bool key_operands(Description *d, const YamlNode *node, LaneLayer *l) {
-    return read_number(d, node, 1, LANE_OPERANDS, &l->operands);
+    return read_number(d, node, 2, LANE_OPERANDS, &l->operands);
 }
 static bool key_activate(Description *d, const YamlNode *node, LaneLayer *l) {
     static const Word words[] = {{"relu", LANE_RELU},
@@ -166,11 +166,10 @@ static bool key_activate(Description *d, const YamlNode *node, LaneLayer *l) {
 static bool key_kernel(Description *d, const YamlNode *node, LaneLayer *l) {
     const char *text;
     l->says_kernel = true;
-    if (node->kind != YAML_SCALAR)
-        return read_pair(d, node, 1, 9, l->kernel);
     if (!yaml_str(d->diag, node, &text))
         return false;
     const char *x = strpbrk(text, "xX");
+    l->says_square = x != NULL;
     char *end, *second;
     unsigned long h = strtoul(text, &end, 10), w = h;
     second = end;
@@ -248,7 +247,13 @@ static bool key_in_dim(Description *d, const YamlNode *node, LaneLayer *l) {
     return read_pair(d, node, 1, 1023, l->in);
 }
 static bool key_name(Description *d, const YamlNode *node, LaneLayer *l) {
-    return yaml_str(d->diag, node, &l->name);
+    if (!yaml_str(d->diag, node, &l->name))
+        return false;
+    bool taken = !strcasecmp(l->name, "stop") || !strcasecmp(l->name, "input");
+    for (uint32_t i = 0; i < d->at; i++)
+        taken = taken || (d->net->layer[i].name &&
+                          !strcasecmp(d->net->layer[i].name, l->name));
+    return !taken || wrong(d, node, "the name is taken");
 }
 static bool key_one(Description *d, const YamlNode *node, LaneLayer *l) {
     uint32_t both[2];
@@ -350,6 +355,15 @@ static const struct {
     {"output_shift", key_shift},
 };
 
+/* Does a key before the i-th say the same? */
+static bool is_said(const YamlNode *node, uint32_t i, ReadKey *read) {
+    for (uint32_t j = 0; j < i; j++)
+        for (uint32_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (keys[k].read == read && !strcmp(keys[k].name, node->key[j]))
+                return true;
+    return false;
+}
+
 static void read_layer(Description *d, const YamlNode *node, LaneLayer *l) {
     *l = (LaneLayer){.loc = node->loc,
                      .n_sources = 1,
@@ -368,6 +382,8 @@ static void read_layer(Description *d, const YamlNode *node, LaneLayer *l) {
         for (uint32_t k = 0; k < sizeof keys / sizeof *keys && !found; k++)
             if (!strcmp(node->key[i], keys[k].name)) {
                 node->item[i]->used = found = true;
+                if (is_said(node, i, keys[k].read))
+                    wrong(d, node->item[i], "another key says this already");
                 keys[k].read(d, node->item[i], l);
             }
         if (!found)
@@ -401,9 +417,14 @@ static void check_keys(Description *d, const YamlNode *node,
               "every second pixel of the input");
     if (l->says_pad && is_dense(l) && (l->pad[0] || l->pad[1]))
         wrong(d, node, "only convolutions have a pad");
-    if (l->says_kernel && is_dense(l) &&
-        (l->kernel[0] != 1 || l->kernel[1] != 1))
+    if (l->operands > 1 && l->elt == LANE_ALONE)
+        wrong(d, node, "only sums, differences, or, xor have operands");
+    if (l->says_kernel &&
+        (l->op == LANE_LINEAR || (l->op == LANE_PASS && l->kernel[0] != 1)))
         wrong(d, node, "only convolutions have a kernel_size");
+    bool square = l->op == LANE_CONV2D || l->op == LANE_DECONV;
+    if (l->says_kernel && l->says_square != square)
+        wrong(d, node, "kernel_size is 3x3 or 1x1 of conv2d, else a number");
     if (l->op == LANE_PASS && l->says_shift && l->out_shift)
         wrong(d, node, "a layer without weights does not shift");
 }

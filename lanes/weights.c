@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "lanes/kernels.h"
 
 #include <math.h>
 #include <string.h>
@@ -140,5 +141,6 @@ bool lanes_weights(Arena *arena, Diag *diag, const char *path, LaneNet *net) {
     WeightsFile f = {arena, diag, path, all, all ? npy.count : 0};
     bool ok = all && assign(&f, cJSON_GetObjectItem(json, "layers"), net);
     json_free(json);
+    kernels_stream(arena, net);
     return ok;
 }

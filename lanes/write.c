@@ -34,9 +34,10 @@ static void add_kernel(Text *text, const LaneLayer *l) {
             text_addf(text, "    dilation: %u\n", l->dilation[0]);
     }
     if (l->op == LANE_CONV2D || l->op == LANE_DECONV)
-        text_addf(text, "    kernel_size: %ux%u\n", l->kernel[0], l->kernel[1]);
+        text_addf(text, "    kernel_size: %s\n",
+                  l->kernel[0] == 3 && !l->widened ? "3x3" : "1x1");
     if (l->op != LANE_LINEAR && l->op != LANE_PASS)
-        text_addf(text, "    pad: %u\n", l->pad[0]);
+        text_addf(text, "    pad: %u\n", l->widened ? 0 : l->pad[0]);
 }
 
 static void add_layer(Text *text, const LaneNet *net, uint32_t at) {

@@ -43,6 +43,16 @@ ILLEGAL = (
     ("pad: 1,", "pad: 1, quantization: 4,", "says weight_bits 8"),
     ("operation: conv2d, pad: 1", "operation: linear, pad: 1",
      "have a pad"),
+    ("pad: 1,", "pad: 1, operands: 2,", "have operands"),
+    ("pad: 1,", "pad: 1, pool_first: false,", "the result of two operands"),
+    ("pad: 1,", "pad: 1, activation: Abs,", "says this already"),
+    ("pad: 1,", "pad: 1, kernel_size: 3,", "of conv2d, else a number"),
+    ("pad: 1,", "pad: 1, name: Stop,", "the name is taken"),
+    ("pad: 1,", "pad: 0, streaming: true,", "that streams has a pad"),
+    ("processors: 0x3,", "processors: 0x300000, streaming: true,",
+     "comes through processors"),
+    ("pool_stride: 2}", "pool_stride: 2}\n  - {processors: 0x7, operation: "
+     "passthrough, output_processors: 0x70000}", "as many processors as"),
     ("dataset", "unload: []\ndataset", "is not known, or not read"),
     ("dataset", "output_map: 0x1f\ndataset", "take 3 processors"),
 )
