@@ -331,7 +331,8 @@ def test_not_emitted(folder):
              "below 1"),
             ("t.oc: {most: out.c, step: 16}", "none: {most: 1}",
              "cannot be set"),
-            ("value: \"weights[o, i, ky, kx]\"", "value: 300",
+            ("value: \"weights[o, i, if(transposed, kernel.h - 1 - ky, ky), "
+             "if(transposed, kernel.w - 1 - kx, kx)]\"", "value: 300",
              "300 is no number of 8 bits"),
             ("- c.need <= 512\n", "- c.need <= 0\n",
              "no layer becomes words")):

@@ -73,6 +73,22 @@ class Net:
         return self.node("conv", name, [source], [1, out_c, *spread],
                          scale or most, attributes, constants)
 
+    def deconv(self, name, x, out_c, k, s, p, act=None):
+        """Transposed; weights by input channels, one scale an output's."""
+        source, (_, c, h, w), unit = x
+        size = [(extent - 1) * s + k - 2 * p for extent in (h, w)]
+        constants, most = self.weights([c, out_c, k, k], unit, False)
+        self.consts[-1]["mul1"] = [self.consts[-1].pop("mul0")[0]] * out_c
+        constants["bias"] = self.const("i32", [out_c],
+                                       self.codes(out_c, 3000), unit * 0.02)
+        attributes = {"out_c": [out_c], "groups": [1], "kernel": [k, k],
+                      "stride": [s, s], "dilation": [1, 1], "pad": [p, p],
+                      "pad_end": [p, p]}
+        if act:
+            attributes["act"] = act
+        return self.node("deconv", name, [source], [1, out_c, *size], most,
+                         attributes, constants)
+
     def max_pool(self, name, x, k, s, p=0):
         source, (_, c, h, w), unit = x
         size = [(extent + 2 * p - k) // s + 1 for extent in (h, w)]
@@ -146,6 +162,9 @@ def networks():
         layer("pooled", (3, 40, 44), lambda n, x: n.max_pool("p", n.conv("c", x, 24, 5, 1, 2, "relu"), 3, 2, 1)),
         layer("alone", (16, 16, 16), lambda n, x: n.max_pool("p", x, 2, 2)),
         layer("apool", (40, 21, 21), lambda n, x: n.max_pool("p", n.conv("c", x, 40, 1), 2, 2)),
+        layer("up", (32, 33, 31), lambda n, x: n.deconv("d", x, 40, 4, 2, 1, "relu")),
+        layer("up3", (19, 9, 20), lambda n, x: n.deconv("d", x, 7, 3, 2, 0)),
+        layer("turned", (5, 12, 17), lambda n, x: n.deconv("d", x, 20, 5, 1, 1)),
         layer("mean", (100, 7, 7), lambda n, x: n.mean("g", n.conv("c", x, 100, 1))),
         layer("sum", (50, 14, 14), lambda n, x: n.add("a", n.conv("c", x, 50, 1), n.conv("d", x, 50, 3, 1, 1), "relu"))))
 

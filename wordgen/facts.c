@@ -113,6 +113,7 @@ static void say_windows(Emitter *e, const Node *node) {
     say(e, "pad.bottom", conv.pad_end[0]);
     say(e, "pad.right", conv.pad_end[1]);
     say(e, "groups", conv.groups);
+    say(e, "transposed", node->op == OP_DECONV);
     say(e, "group.c", conv.groups ? in->c / conv.groups : in->c);
     say_hw(e, "pool.kernel", pool.kernel);
     say_hw(e, "pool.stride", pool.stride);
@@ -175,9 +176,28 @@ static const int64_t *codes_of(Emitter *e, const Node *node, ConstRole role,
     return out;
 }
 
+/* Of a transposed convolution they are stored by input channels. */
+static const int64_t *by_results(Emitter *e, const Node *node, uint64_t n,
+                                 const int64_t *num) {
+    const ConvAttr *a = &node->attr.conv;
+    uint64_t taps = (uint64_t)a->kernel[0] * a->kernel[1];
+    uint64_t out_g = a->out_c / a->groups, in_c = n / (out_g * taps);
+    uint64_t in_g = in_c / a->groups;
+    int64_t *to = ARENA_ARRAY(e->scratch, int64_t, n + 1);
+    for (uint64_t i = 0; i < in_c; i++)
+        for (uint64_t o = 0; o < out_g; o++) {
+            uint64_t row = i / in_g * out_g + o;
+            memcpy(to + (row * in_g + i % in_g) * taps,
+                   num + (i * out_g + o) * taps, taps * sizeof *to);
+        }
+    return to;
+}
+
 static void say_numbers(Emitter *e, const Node *node) {
     uint64_t n;
     const int64_t *num = codes_of(e, node, CONST_WEIGHT, &n);
+    if (node->op == OP_DECONV)
+        num = by_results(e, node, n, num);
     say_vector(e, "weights", (uint32_t)n, num);
     num = codes_of(e, node, CONST_BIAS, &n);
     say_vector(e, "biases", (uint32_t)n, num);
