@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from gemmini_nets import Net, networks
+from gemmini_nets import Net, networks, one, repeated
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build/amphora"))
@@ -224,6 +224,14 @@ def test_unsigned(folder):
           told["codes"] == 19 * 81, f"{told} {done.stderr}")
 
 
+def test_repeated(folder):
+    """A sum with a line that is repeated is no sum of two volumes."""
+    path = one("repeated", (20, 6, 6), repeated)(folder)
+    done = run("verify", path, "-t", MACHINE, "--json", *EXACT)
+    told = json.loads(done.stdout) if done.stdout else {"ok": False}
+    check(told["ok"] and told["engine_layers"] == 1, f"{told} {done.stderr}")
+
+
 def test_host_between(folder):
     """The host means windows; words before and behind it are two lists."""
     net = Net("between")
@@ -371,8 +379,8 @@ def test_recorded(folder):
 
 def main():
     tests = (test_loop, test_rounding, test_refused, test_compiled,
-             test_unsigned, test_host_between, test_cycles, test_matrix,
-             test_words, test_not_emitted, test_recorded)
+             test_unsigned, test_repeated, test_host_between, test_cycles,
+             test_matrix, test_words, test_not_emitted, test_recorded)
     for test in tests:
         with tempfile.TemporaryDirectory() as folder:
             test(folder)

@@ -169,6 +169,18 @@ def networks():
         layer("sum", (50, 14, 14), lambda n, x: n.add("a", n.conv("c", x, 50, 1), n.conv("d", x, 50, 3, 1, 1), "relu"))))
 
 
+def repeated(net, x):
+    """A sum of lines with one that is repeated, which is the host's."""
+    a = net.fc("a", x, 24)
+    rows = net.node("reshape", "rows", [a[0]], [1, 6, 4], a[2],
+                    {"shape": [1, 6, 4]})
+    number = net.const("i8", [1, 1, 4], net.codes(4, 100), a[2])
+    row = net.node("constant", "row", [], [1, 1, 4], a[2],
+                   {"shape": [1, 1, 4]}, {"values": number})
+    net.nodes[-1].pop("no_bias")
+    return net.add("s", rows, row)
+
+
 def beside(net, x):
     """A concat in place, behind which a convolution reads all, one a part."""
     a = net.conv("a", x, 13, 3, 1, 1, scale=0.5)

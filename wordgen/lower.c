@@ -98,8 +98,14 @@ static const char *lacks(Emitter *e, const EmitWay *way) {
     return NULL;
 }
 
-/* Volumes of one image, all of codes of one byte. */
-static const char *unfit(const Emitter *e, const Node *node) {
+static bool wants_alike(HwOp op) {
+    return op == HW_OP_ADD || op == HW_OP_MUL || op == HW_OP_MAX;
+}
+
+/* Volumes of one image, all of codes of one byte; of one shape, where the
+ * operation is of such. */
+static const char *unfit(const Emitter *e, const Node *node, HwOp op) {
+    const Shape *out = &graph_tensor(e->g, node->out[0])->shape;
     uint32_t c, h, w;
     for (uint32_t k = 0; k < node->n_in + node->n_out; k++) {
         TensorId id = k < node->n_in ? node->in[k] : node->out[k - node->n_in];
@@ -110,6 +116,9 @@ static const char *unfit(const Emitter *e, const Node *node) {
                                 t->name, e->spec->element);
         if (!wordgen_volume(&t->shape, &c, &h, &w))
             return arena_printf(e->arena, "%s has several images", t->name);
+        if (wants_alike(op) && !shape_equal(&t->shape, out))
+            return arena_printf(e->arena, "%s is not of the result's shape",
+                                t->name);
     }
     return NULL;
 }
@@ -132,7 +141,7 @@ static bool find_way(Emitter *e, NodeId id) {
     Work *work = &e->work[id.i];
     HwOp op = legal_op(e->g, id);
     int64_t least = INT64_MAX, cost;
-    work->why = unfit(e, node);
+    work->why = unfit(e, node, op);
     if (work->why)
         return true;
     work->why = arena_printf(e->arena, "no way for %s", hw_op_name[op]);
