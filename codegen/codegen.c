@@ -488,6 +488,7 @@ static void set_weights(const Emitter *e, HwFields *f, const Action *action) {
     set(f, HW_F_WEIGHTS_FIRST, b->c);
     set(f, HW_F_WEIGHTS_LAST, (int64_t)b->c + b->n_c - 1);
     set(f, HW_F_WEIGHTS_TAPS, b->taps);
+    set(f, HW_F_WEIGHTS_MEMORY, e->spec->memory[b->from].id);
 }
 
 static void emit_weights(Emitter *e, const Action *action, uint32_t index) {

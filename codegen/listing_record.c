@@ -156,7 +156,8 @@ static void put_operand(JsonOut *out, const HwSpec *spec,
 static const char *unit_name(const HwSpec *spec, uint32_t unit) {
     return unit < spec->n_engines            ? spec->engine[unit].name
            : unit == insn_unit_of_host(spec) ? "host"
-                                             : "dma";
+           : spec->n_dmas ? spec->dma[unit - insn_unit_of_dma(spec, 0)].name
+                          : "dma";
 }
 
 /* Tiles in the first active memory, by which operands come and go. */

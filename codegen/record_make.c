@@ -7,6 +7,7 @@
  */
 #include "codegen/codegen.h"
 #include "codegen/record.h"
+#include "plan/issue_queue.h"
 
 #include <string.h>
 
@@ -206,7 +207,10 @@ static void add_operands(const Maker *m, const Action *a, Record *r) {
 
 /* ---- who and when ---- */
 
-static uint32_t unit_of(const Maker *m, const Action *a) {
+static uint32_t record_unit(const Maker *m, const Action *a) {
+    bool moves = is_move(a) || a->kind == ACTION_WEIGHTS;
+    if (moves && m->spec->n_dmas)
+        return insn_unit_of_dma(m->spec, unit_of_move(m->plan, a));
     switch (a->kind) {
     case ACTION_STORE:
         return insn_unit_of_stores(m->spec);
@@ -400,7 +404,7 @@ static void make(Maker *m, uint32_t i) {
     bool moves = is_move(a) || a->kind == ACTION_COPY;
     const Node *node = moves ? NULL : graph_node(m->graph, a->node);
     *r = (Record){.op = insn_op(m->spec, &m->listing->insn[i]),
-                  .unit = unit_of(m, a),
+                  .unit = record_unit(m, a),
                   .step = a->step};
     r->layer =
         node
@@ -423,7 +427,8 @@ const Record *records_make(Arena *arena, const Plan *plan,
                .listing = listing,
                .action_of = action_of,
                .record = ARENA_ARRAY(arena, Record, listing->n + 1),
-               .n_units = insn_unit_of_host(listing->spec) + 1};
+               .n_units =
+                   insn_unit_of_dma(listing->spec, listing->spec->n_dmas)};
     Arena *scratch = arena_new("records");
     m.before = ARENA_ARRAY(scratch, uint32_t, listing->n + 1);
     m.queued = ARENA_ARRAY(scratch, uint32_t, listing->n + 1);

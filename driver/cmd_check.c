@@ -46,6 +46,13 @@ static void print_machine(Arena *arena, const HwSpec *spec) {
                 say(" %s", hw_op_name[op]);
         say("\n");
     }
+    for (uint32_t i = 0; i < spec->n_dmas; i++) {
+        say("dma     %-10s", spec->dma[i].name);
+        for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+            if (spec->dma[i].ops >> op & 1)
+                say(" %s", hw_op_name[op]);
+        say("\n");
+    }
     say("insns  ");
     for (uint32_t i = 0; i < spec->insns->n; i++)
         say(" %s", spec->insns->row[i].mnemonic);
@@ -110,13 +117,13 @@ static void print_excused(Arena *arena, const HwSpec *spec) {
             if (!*text_str(&text))
                 continue;
             say("%-7s %s:%s\n", excuse_name[excuse], row->mnemonic,
-                   text_str(&text));
+                text_str(&text));
             rows++;
         }
     if (!rows)
         say("unread  none: every token of %s is executed, or follows from "
-               "others\n",
-               spec->machine);
+            "others\n",
+            spec->machine);
 }
 
 /* What compile makes of networks for the machine; NULL: nothing. */

@@ -64,6 +64,18 @@ static cJSON *engines_json(const SimResult *sim) {
     return engines;
 }
 
+/* Of loads and stores. */
+static cJSON *memories_json(const HwSpec *spec, const SimResult *sim) {
+    cJSON *memories = cJSON_CreateObject();
+    for (uint32_t m = spec->n_active; m < spec->n_memories; m++) {
+        cJSON *item = cJSON_AddObjectToObject(memories, spec->memory[m].name);
+        cJSON_AddNumberToObject(item, "read", (double)sim->read[m]);
+        cJSON_AddNumberToObject(item, "written", (double)sim->written[m]);
+        cJSON_AddNumberToObject(item, "cycles", (double)sim->wires[m]);
+    }
+    return memories;
+}
+
 /* Of what makes products, were it bound by nothing else. */
 static uint64_t array_cycles(const SimResult *sim) {
     uint64_t sum = 0;
@@ -128,6 +140,7 @@ void add_sim_json(Arena *arena, cJSON *json, const Listing *listing,
     cJSON_AddNumberToObject(json, "array_cycles", (double)array_cycles(sim));
     cJSON_AddNumberToObject(json, "instructions", (double)sim->instructions);
     cJSON_AddItemToObject(json, "engines", engines_json(sim));
+    cJSON_AddItemToObject(json, "memories", memories_json(listing->spec, sim));
     cJSON_AddItemToObject(json, "moves", moves_json(arena, listing, sim));
     cJSON_AddItemToObject(json, "together", together_json(arena, listing, sim));
     cJSON_AddItemToObject(json, "host_layers", host_layers_json(listing));
@@ -165,6 +178,18 @@ static void print_violations(const Listing *listing, const SimResult *sim) {
             (unsigned long long)(sim->n_violations - sim->n_kept));
 }
 
+/* Where several memories lie behind active memory, each by itself. */
+static void print_wires(Arena *arena, const HwSpec *spec,
+                        const SimResult *sim) {
+    uint32_t used = spec->backings | spec->tiling.rows.weights_in;
+    for (uint32_t m = 0; (used & (used - 1)) && m < spec->n_memories; m++)
+        if (sim->read[m] || sim->written[m])
+            say("        %s: %s bytes read, %s written, in %s cycles\n",
+                spec->memory[m].name, with_commas(arena, sim->read[m]),
+                with_commas(arena, sim->written[m]),
+                with_commas(arena, sim->wires[m]));
+}
+
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
                uint64_t compulsory) {
     say("AM      %s of %s bytes touched\n", with_commas(arena, sim->am_peak),
@@ -173,6 +198,7 @@ void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
         with_commas(arena, sim->backing_read),
         with_commas(arena, sim->backing_written),
         with_commas(arena, compulsory));
+    print_wires(arena, listing->spec, sim);
     say("time    %s cycles (%.3f ms at %.0f MHz), %s instructions\n",
         with_commas(arena, sim->cycles),
         (double)sim->cycles / listing->spec->clock * 1e3,

@@ -93,12 +93,12 @@ uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
     return hwspec_cycles(spec, seconds);
 }
 
-uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements) {
-    const HwMemory *m = &spec->memory[spec->tiling.rows.weights_from];
-    double bytes = (double)round_up(elements * spec->element, m->burst);
-    double seconds = m->latency + m->row_setup;
-    if (m->bandwidth > 0)
-        seconds += bytes / m->bandwidth;
+uint64_t hwspec_staged_cycles(const HwSpec *spec, const HwMemory *from,
+                              uint64_t elements) {
+    double bytes = (double)round_up(elements * spec->element, from->burst);
+    double seconds = from->latency + from->row_setup;
+    if (from->bandwidth > 0)
+        seconds += bytes / from->bandwidth;
     return hwspec_cycles(spec, seconds);
 }
 

@@ -50,8 +50,9 @@ uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes);
 uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
                                 uint32_t c, uint32_t rows, uint32_t cols);
 
-/* Cycles that so many weights take from where they come into active memory. */
-uint64_t hwspec_staged_cycles(const HwSpec *spec, uint64_t elements);
+/* Cycles that so many weights take from there into active memory. */
+uint64_t hwspec_staged_cycles(const HwSpec *spec, const HwMemory *from,
+                              uint64_t elements);
 
 /* Cycles that the host takes for a layer of so many products, whose operands,
  * constants and result are so many bytes. */

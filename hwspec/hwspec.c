@@ -157,6 +157,14 @@ uint32_t hwspec_lies(const HwSpec *spec, HwOp op, HwOperand operand) {
     return memories & active ? memories & active : active;
 }
 
+int32_t hwspec_dma(const HwSpec *spec, HwOp op, uint32_t memory) {
+    for (uint32_t i = 0; i < spec->n_dmas; i++)
+        if ((spec->dma[i].ops >> op & 1) &&
+            (spec->dma[i].memories >> memory & 1))
+            return (int32_t)i;
+    return spec->n_dmas ? -1 : 0;
+}
+
 bool hwspec_stages(const HwSpec *spec, HwOp op) {
     bool has_weights = op == HW_OP_CONV || op == HW_OP_CONV_GROUPED ||
                        op == HW_OP_CONV_DEPTHWISE || op == HW_OP_DECONV ||

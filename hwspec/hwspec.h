@@ -65,7 +65,12 @@ const char *hw_act_text(uint32_t number);
 
 /* A hwspec with more of them is refused. A pool is a linear active memory, or
  * one buffer of an active memory of fixed buffers. */
-enum { HW_MAX_MEMORIES = 16, HW_MAX_ENGINES = 32, HW_MAX_POOLS = 8 };
+enum {
+    HW_MAX_MEMORIES = 16,
+    HW_MAX_ENGINES = 32,
+    HW_MAX_POOLS = 8,
+    HW_MAX_DMAS = 8
+};
 
 typedef enum HwRole {
     HW_ACTIVE,    /* engines compute in it */
@@ -96,6 +101,8 @@ typedef struct HwMemory {
     double latency;   /* seconds before the first byte of a transfer */
     double row_setup; /* seconds before each row of a transfer */
     uint32_t burst;   /* bytes: a transfer is a number of whole bursts */
+    uint32_t channel; /* memory whose wires its transfers use: most often its
+                       * own */
     uint64_t cost;    /* of each byte of a bundle's buffer that lies here */
     bool load;        /* constants: a bundle calls for what it needs of them */
     uint64_t piece;   /* ... at most so many bytes at a time; 0: any number */
@@ -312,7 +319,9 @@ typedef struct HwRowTiling {
     HwMoves moves;
     uint32_t queue;       /* queued: so many instructions are at work or wait */
     int32_t weights_from; /* memory from which weights are loaded into active
-                           * memory; 0: engines have them */
+                           * memory, the first of several; 0: engines have
+                           * them */
+    uint32_t weights_in;  /* all of them: bit (1 << memory) */
     bool weights_move;    /* each run reads its weights from DDR: of machines as
                            * which plans are made before weights are loaded */
 } HwRowTiling;
@@ -337,6 +346,14 @@ typedef struct HwWeightCache {
     uint32_t pingpong, full_rate, half_rate;
     double bandwidth; /* bytes a second into the cache; 0: not bounding */
 } HwWeightCache;
+
+/* A unit that moves data beside engines and others of its kind. */
+typedef struct HwDma {
+    const char *name;
+    Loc loc;
+    HwOps ops;         /* of load, store, load_weights */
+    uint32_t memories; /* bit (1 << memory): outside active memory */
+} HwDma;
 
 /* What machine code is for; NULL: the computer that amphora runs on, without
  * what only some of its kind have. */
@@ -431,8 +448,10 @@ typedef struct HwSpec {
     uint32_t n_active;
     /* index into memory[], or -1: `backing` and `constants` may be absent */
     int32_t backing, input, output, constants;
-    uint32_t weights; /* index: where weights lie that `weights_from` loads: a
-                       * memory of that role, else the first active one */
+    uint32_t backings; /* all of that role, bit (1 << memory); `backing` is the
+                        * first. They are of one layout */
+    uint32_t weights;  /* index: where weights lie that `weights_from` loads: a
+                        * memory of that role, else the first active one */
     uint32_t n_engines;
     const HwEngine *engine;
     uint32_t n_arithmetics;
@@ -440,6 +459,8 @@ typedef struct HwSpec {
     HwNumbers numbers;
     HwReplication replication;
     HwTiling tiling;
+    uint32_t n_dmas; /* 0: one that moves everything */
+    const HwDma *dma;
     HwWeightCache weight_cache;
     HwNative native;
     HwBundle bundle;
@@ -522,6 +543,10 @@ int32_t hwspec_engine_ahead(const HwSpec *spec, HwOp op);
 /* Active memories in which an engine that runs `op` lets the operand lie, bit
  * (1 << memory); all, of what no engine runs. */
 uint32_t hwspec_lies(const HwSpec *spec, HwOp op, HwOperand operand);
+
+/* The unit that moves what lies there, or goes there: an index in spec->dma;
+ * 0 where there are none, -1 where none of them does. */
+int32_t hwspec_dma(const HwSpec *spec, HwOp op, uint32_t memory);
 
 /* Whether groups may roll by columns. */
 static inline bool hwspec_by_columns(const HwSpec *spec) {

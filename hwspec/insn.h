@@ -243,7 +243,11 @@ static inline uint32_t insn_unit_of_stores(const HwSpec *spec) {
 static inline uint32_t insn_unit_of_host(const HwSpec *spec) {
     return spec->n_engines + 2;
 }
-enum { HW_MAX_UNITS = HW_MAX_ENGINES + 3 };
+/* ... and then the units of `dma`, where there are any. */
+static inline uint32_t insn_unit_of_dma(const HwSpec *spec, uint32_t dma) {
+    return spec->n_engines + 3 + dma;
+}
+enum { HW_MAX_UNITS = HW_MAX_ENGINES + 3 + HW_MAX_DMAS };
 /* All of them but the host, as bits. */
 static inline uint64_t insn_units(const HwSpec *spec) {
     return (UINT64_C(4) << spec->n_engines) - 1;

@@ -262,6 +262,8 @@ static const Key top_keys[] = {
      "copies of the last, partial section of channels"},
     {"tiling", read_tiling, 0, false,
      "how layers that are too large for active memory are run"},
+    {"dma", read_dma, 0, false,
+     "map: units that move data at the same time; else one moves all"},
     KEY("weight_cache", read_weight_cache, HwSpec, weight_cache,
         "how many rows of weights fit where; else no limits"),
     KEY("native", read_native, HwSpec, native,
@@ -272,7 +274,8 @@ static const Key top_keys[] = {
     KEY("host", read_host, HwSpec, host,
         "how fast layers are that no engine runs; else a small processor"),
     {"costs", read_costs, 0, false,
-     "map: what the machine costs, and a run on it, in units of your own: area, "
+     "map: what the machine costs, and a run on it, in units of your own: "
+     "area, "
      "energy"},
     {"limits", read_limits, 0, false, "of the whole machine"},
     {"rewrites", read_rewrites, 0, false,
@@ -301,6 +304,7 @@ const Section *const hwspec_sections[] = {
     &read_engine_section,
     &read_operands_section,
     &read_unroll_section,
+    &read_dma_section,
     &read_replication_section,
     &read_copies_section,
     &read_tiling_section,
@@ -369,6 +373,7 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     if (root->kind == YAML_MAP)
         spec->format = format_read(arena, diag, spec, root);
     check_prices(&r, root);
+    check_dma(&r);
     pass_retired(diag, root);
     yaml_check_used(diag, root);
     return diag_errors(diag) > errors ? NULL : spec;

@@ -101,6 +101,9 @@ ReadValue read_arithmetic;  /* read_arith.c */
 ReadValue read_arith_name;  /* ... const HwArith *: one by name */
 ReadValue read_replication; /* read_tiling.c */
 ReadValue read_tiling;
+ReadValue read_dma; /* read_dma.c */
+/* Behind all sections: whether each transfer has a unit. */
+void check_dma(Reader *r);
 ReadValue read_costs;   /* read_costs.c */
 ReadValue read_numbers; /* read_numbers.c; `out` is the HwNumbers */
 ReadValue read_bundle;  /* read_bundle.c; `out` is the HwBundle */
@@ -122,6 +125,7 @@ extern const Section read_when_section;
 extern const Section read_memory_section;
 extern const Section read_ports_section;
 extern const Section read_engine_section;
+extern const Section read_dma_section;
 extern const Section read_operands_section;
 extern const Section read_unroll_section;
 extern const Section read_numbers_section;

@@ -65,10 +65,18 @@ static bool read_load(Reader *r, YamlNode *node, void *out) {
     return ok;
 }
 
+/* When all are known: find_channels. */
+static bool read_channel(Reader *r, YamlNode *node, void *out) {
+    const char *name;
+    (void)out;
+    return yaml_str(r->diag, node, &name);
+}
+
 static const Key memory_keys[] = {
     NEED("role", read_role, HwMemory, role,
          "active: engines compute in it; backing: what does not fit goes "
-         "there; input, output: those of the network; constants: what layers "
+         "there, of several to one of them; input, output: those of the "
+         "network; constants: what layers "
          "bring along, of bundles; weights: on chip, where "
          "`tiling.weights_from` "
          "puts weights, and nothing else lies"),
@@ -108,6 +116,9 @@ static const Key memory_keys[] = {
     KEY("piece", read_bytes, HwMemory, piece,
         "bytes that a bundle loads at once, or one channel of a result; else "
         "as many as there is room for"),
+    {"channel", read_channel, 0, false,
+     "a memory whose wires it uses, so that transfers of both take turns; else "
+     "its own"},
     NEED("layout", read_layout_name, HwMemory, layout, "one of `layouts`"),
 };
 const Section read_memory_section = SECTION("memories.*", memory_keys);
@@ -199,6 +210,51 @@ static int32_t only(Reader *r, HwRole role) {
     return found;
 }
 
+/* Whether volumes may go to either: all that depends on where they lie is
+ * planned before it is known which. */
+static void check_alike(Reader *r, const HwMemory *m, const HwMemory *first) {
+    if (m->layout != first->layout || m->align != first->align)
+        diag_error(r->diag, m->loc,
+                   "`%s` is a second memory of role `backing`: it needs the "
+                   "layout and the alignment of `%s`",
+                   m->name, first->name);
+}
+
+static int32_t first_backing(Reader *r) {
+    int32_t found = -1;
+    for (uint32_t i = r->spec->n_active; i < r->spec->n_memories; i++) {
+        if (r->memory[i].role != HW_BACKING)
+            continue;
+        if (found < 0)
+            found = (int32_t)i;
+        check_alike(r, &r->memory[i], &r->memory[found]);
+        r->spec->backings |= UINT32_C(1) << i;
+    }
+    return found;
+}
+
+/* A chain of names ends where a memory has wires of its own. */
+static void find_channels(Reader *r, const YamlNode *node) {
+    for (uint32_t i = 0; i < r->spec->n_memories; i++) {
+        HwMemory *m = &r->memory[i];
+        const YamlNode *name = yaml_get(yaml_get(node, m->name), "channel");
+        int32_t at = name ? read_memory_name(r, name) : (int32_t)i;
+        m->channel = at < 0 ? i : (uint32_t)at;
+        if (name && at >= 0 && m->role == HW_ACTIVE)
+            diag_error(r->diag, name->loc,
+                       "`%s` is active memory: nothing is moved over its wires",
+                       m->name);
+    }
+    for (uint32_t i = 0; i < r->spec->n_memories; i++) {
+        const HwMemory *m = &r->memory[i], *of = &r->memory[m->channel];
+        if (of->channel != m->channel ||
+            (of->role == HW_ACTIVE && m->role != HW_ACTIVE))
+            diag_error(r->diag, m->loc,
+                       "`%s` uses the wires of `%s`, which has none of its own",
+                       m->name, of->name);
+    }
+}
+
 static int32_t need_role(Reader *r, const YamlNode *node, HwRole role) {
     int32_t found = only(r, role);
     if (found < 0)
@@ -209,7 +265,7 @@ static int32_t need_role(Reader *r, const YamlNode *node, HwRole role) {
 
 static void find_roles(Reader *r, const YamlNode *node) {
     HwSpec *spec = r->spec;
-    spec->backing = only(r, HW_BACKING);
+    spec->backing = first_backing(r);
     spec->constants = only(r, HW_CONSTANTS);
     int32_t weights = only(r, HW_WEIGHTS);
     spec->weights = weights < 0 ? 0 : (uint32_t)weights;
@@ -253,6 +309,7 @@ bool read_memories(Reader *r, YamlNode *node, void *out) {
     if (diag_errors(r->diag) > errors)
         return false;
     find_roles(r, node);
+    find_channels(r, node);
     check_pools(r, node);
     return true;
 }

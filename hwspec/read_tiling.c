@@ -301,8 +301,7 @@ static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
 typedef struct TilingKeys {
     HwTilingKind kind;
     HwOps ops, always;
-    uint32_t queue;
-    int32_t weights_from;
+    uint32_t queue, weights_in;
     bool rings, lines, overlap, weights_stay;
     HwTileTiling tiles;
 } TilingKeys;
@@ -319,14 +318,26 @@ static bool read_styles(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
-/* A memory outside. */
+/* A memory outside, or a list of them. */
 static bool read_weights_from(Reader *r, YamlNode *node, void *out) {
-    if (!read_memory_index(r, node, out))
+    uint32_t set, active = (UINT32_C(1) << r->spec->n_active) - 1;
+    int32_t one;
+    bool list = node->kind == YAML_LIST;
+    if (list ? !read_memory_set(r, node, &set)
+             : !read_memory_index(r, node, &one))
         return false;
-    if (outside(r, *(int32_t *)out))
-        return true;
-    diag_error(r->diag, node->loc, "weights come from outside active memory");
-    return false;
+    set = list ? set : UINT32_C(1) << one;
+    if (list && !set)
+        diag_error(r->diag, node->loc, "weights come from somewhere");
+    if (set & active)
+        diag_error(r->diag, node->loc,
+                   "weights come from outside active memory");
+    *(uint32_t *)out = set;
+    return set && !(set & active);
+}
+
+static int32_t first_of(uint32_t set) {
+    return set ? __builtin_ctz(set) : 0;
 }
 
 static const Key tiling_keys[] = {
@@ -348,9 +359,10 @@ static const Key tiling_keys[] = {
         "software: instructions that are at work or wait at once; each begins "
         "when its engine has done those before it and they touch its bytes no "
         "more; else they run step by step"),
-    KEY("weights_from", read_weights_from, TilingKeys, weights_from,
+    KEY("weights_from", read_weights_from, TilingKeys, weights_in,
         "software: memory from which weights are loaded into active memory, "
-        "where engines read them; else engines have them; needs `queue`"),
+        "where engines read them, or a list: each block lies in one of these; "
+        "else engines have them; needs `queue`"),
     KEY("always", read_run_ops, TilingKeys, always,
         "hardware: operators of the styles that never run whole, so that all "
         "they read and make passes through tiles"),
@@ -392,10 +404,10 @@ static bool check_kind(Reader *r, const YamlNode *node, HwTilingKind is) {
 /* Keys that need another, or exclude it. */
 static bool check_pairs(Reader *r, const YamlNode *node, const TilingKeys *k) {
     const char *wrong =
-        k->weights_from && !k->queue ? "`weights_from` needs `queue`"
-        : k->overlap && k->queue ? "`overlap` and `queue` exclude each other"
-        : k->lines && !k->rings  ? "`lines` needs `rings`"
-                                 : NULL;
+        k->weights_in && !k->queue ? "`weights_from` needs `queue`"
+        : k->overlap && k->queue   ? "`overlap` and `queue` exclude each other"
+        : k->lines && !k->rings    ? "`lines` needs `rings`"
+                                   : NULL;
     if (wrong)
         diag_error(r->diag, node->loc, "%s", wrong);
     return !wrong;
@@ -411,7 +423,8 @@ bool read_tiling(Reader *r, YamlNode *node, void *out) {
                          .weights_stay = k.weights_stay,
                          .rows = {.ops = k.ops,
                                   .queue = k.queue,
-                                  .weights_from = k.weights_from},
+                                  .weights_from = first_of(k.weights_in),
+                                  .weights_in = k.weights_in},
                          .tiles = k.tiles};
     tiling->tiles.always = k.always;
     tiling->rows.rolls = !k.rings  ? HW_ROLLS_NOTHING

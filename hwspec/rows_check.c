@@ -267,7 +267,8 @@ static void check_row_taps(Diag *diag, const HwSpec *spec) {
 static void check_weights(Diag *diag, const HwSpec *spec,
                           const HwInsnSet *set) {
     static const HwField field[] = {HW_F_WEIGHTS_ADDR, HW_F_WEIGHTS_FIRST,
-                                    HW_F_WEIGHTS_LAST, HW_F_WEIGHTS_TAPS};
+                                    HW_F_WEIGHTS_LAST, HW_F_WEIGHTS_TAPS,
+                                    HW_F_WEIGHTS_MEMORY};
     if (!spec->tiling.rows.weights_from && spec->weights)
         diag_error(diag, spec->memory[spec->weights].loc,
                    "nothing loads `%s`: weights need `tiling.weights_from`",
@@ -278,9 +279,10 @@ static void check_weights(Diag *diag, const HwSpec *spec,
         diag_error(diag, spec->loc,
                    "`tiling.weights_from` is set, but no instruction is for "
                    "`load_weights`");
+    uint32_t in = spec->tiling.rows.weights_in, several = (in & (in - 1)) != 0;
     for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
         const HwRow *row = row_for(set, (HwOp)op);
-        uint32_t n = op == HW_OP_LOAD_WEIGHTS        ? 4
+        uint32_t n = op == HW_OP_LOAD_WEIGHTS        ? 4 + several
                      : hwspec_stages(spec, (HwOp)op) ? 2
                                                      : 0;
         for (uint32_t i = 0; row && i < n; i++)

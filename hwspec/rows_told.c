@@ -46,7 +46,7 @@ static uint32_t memories_of(const Told *t, HwOperand operand) {
         operand == HW_OUT ? bit_of(spec->output) : bit_of(spec->input);
     if ((t->op == HW_OP_LOAD && operand == HW_IN) ||
         (t->op == HW_OP_STORE && operand == HW_OUT))
-        return far | bit_of(spec->backing);
+        return far | spec->backings;
     if (t->op == HW_OP_LOAD || t->op == HW_OP_STORE)
         return 0;
     uint32_t lies = 0;
@@ -64,6 +64,9 @@ static void check_place(const Told *t, HwOperand operand) {
     bool moves = t->op == HW_OP_LOAD || t->op == HW_OP_STORE;
     if (!far || has(t, HW_FIELD_OF(operand, MEMORY)))
         return;
+    if (far & spec->backings & ~bit_of(spec->backing))
+        need(t, HW_FIELD_OF(operand, MEMORY),
+             "though it may lie in one of several memories");
     if (io && (far != io || !moves) && spec->backing >= 0)
         need(t, HW_FIELD_OF(operand, IO),
              "nor its memory: it may lie where inputs and outputs do");

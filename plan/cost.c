@@ -90,7 +90,8 @@ uint64_t action_cycles(const Plan *plan, const Action *a) {
                                     p->n_c, a->rows, p->whole.w, 1);
     case ACTION_WEIGHTS: {
         const WeightBlock *b = &plan->block[a->weights - 1];
-        return hwspec_staged_cycles(spec, (uint64_t)b->taps * b->n_c);
+        return hwspec_staged_cycles(spec, &spec->memory[b->from],
+                                    (uint64_t)b->taps * b->n_c);
     }
     case ACTION_CONCAT:
     case ACTION_HOST:

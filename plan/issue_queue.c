@@ -101,17 +101,55 @@ static uint64_t unit_free(const Queue *q, uint32_t unit) {
     return free;
 }
 
+/* The memory outside that it is moved from, or to. */
+static uint32_t moves_over(const Plan *plan, const Action *a) {
+    if (is_block(a))
+        return plan->block[a->weights - 1].from;
+    return plan->placement[a->kind == ACTION_LOAD ? a->in[0] : a->out].memory;
+}
+
+uint64_t queue_from_free(const Queue *q, uint32_t memory) {
+    const HwSpec *spec = q->plan->schedule->spec;
+    int32_t dma = hwspec_dma(spec, HW_OP_LOAD_WEIGHTS, memory);
+    uint64_t free = q->done[HW_MAX_ENGINES + dma];
+    uint64_t wires = q->wires[spec->memory[memory].channel];
+    return wires > free ? wires : free;
+}
+
+static uint64_t *wires_of(Queue *q, const Action *a) {
+    return &q->wires[q->plan->schedule->spec->memory[moves_over(q->plan, a)]
+                         .channel];
+}
+
+uint64_t queue_unit_free(const Queue *q, const Action *a) {
+    uint64_t free = unit_free(q, unit_of(q->plan, a));
+    if (!is_move(a) && !is_block(a))
+        return free;
+    const HwSpec *spec = q->plan->schedule->spec;
+    uint64_t wires = q->wires[spec->memory[moves_over(q->plan, a)].channel];
+    return wires > free ? wires : free;
+}
+
 uint64_t queue_over(const Queue *q) {
     uint64_t end = q->floor;
-    for (uint32_t i = 0; i <= HW_MAX_ENGINES; i++)
+    for (uint32_t i = 0; i < PLAN_UNITS; i++)
         end = q->done[i] > end ? q->done[i] : end;
     return end;
 }
 
-uint32_t unit_of(const Action *a) {
-    return a->kind == ACTION_RUN || a->kind == ACTION_COPY
-               ? (uint32_t)a->legal.engine
-               : HW_MAX_ENGINES;
+uint32_t unit_of(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
+    if (a->kind == ACTION_RUN || a->kind == ACTION_COPY)
+        return (uint32_t)a->legal.engine;
+    HwOp op = is_block(a)              ? HW_OP_LOAD_WEIGHTS
+              : a->kind == ACTION_LOAD ? HW_OP_LOAD
+                                       : HW_OP_STORE;
+    int32_t dma = spec->n_dmas ? hwspec_dma(spec, op, moves_over(plan, a)) : 0;
+    return HW_MAX_ENGINES + (uint32_t)dma;
+}
+
+uint32_t unit_of_move(const Plan *plan, const Action *a) {
+    return unit_of(plan, a) - HW_MAX_ENGINES;
 }
 
 static void add_entry(Queue *q, const Touched *t, uint64_t end) {
@@ -138,8 +176,13 @@ static void drop_before(Queue *q, uint64_t cycle) {
 
 /* Nothing begins before every unit is free: what ended earlier is forgotten. */
 static void forget_done(Queue *q) {
+    const HwSpec *spec = q->plan->schedule->spec;
     uint64_t first = q->done[HW_MAX_ENGINES];
-    for (uint32_t e = 0; e < q->plan->schedule->spec->n_engines; e++) {
+    for (uint32_t i = 1; i < spec->n_dmas; i++) {
+        uint64_t done = q->done[HW_MAX_ENGINES + i];
+        first = done < first ? done : first;
+    }
+    for (uint32_t e = 0; e < spec->n_engines; e++) {
         uint64_t free = unit_free(q, e);
         first = free < first ? free : first;
     }
@@ -155,10 +198,12 @@ void queue_add(Queue *q, const Action *a, const Touched *t) {
         add_entry(q, t, start);
         return;
     }
-    uint32_t unit = unit_of(a);
-    uint64_t free = unit_free(q, unit);
+    uint32_t unit = unit_of(q->plan, a);
+    uint64_t free = queue_unit_free(q, a);
     start = start > free ? start : free;
     q->done[unit] = start + action_cycles(q->plan, a);
+    if (unit >= HW_MAX_ENGINES)
+        *wires_of(q, a) = q->done[unit];
     add_entry(q, t, q->done[unit]);
     vec_push(q->arena, &q->ended, q->done[unit]);
     if (q->ended.n >= most) {

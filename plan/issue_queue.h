@@ -37,22 +37,34 @@ void in_uses_add(Arena *arena, InUses *all, InUse one);
 /* Those are gone that were in use until less than this. */
 void in_uses_drop(InUses *all, uint64_t less);
 
+/* Engines, and units that move data. */
+enum { PLAN_UNITS = HW_MAX_ENGINES + HW_MAX_DMAS };
+
 typedef struct Queue {
     Arena *arena;
-    const Plan *plan;                  /* its placements and blocks */
-    uint64_t done[HW_MAX_ENGINES + 1]; /* by engine; the DMA last */
-    uint64_t floor;                    /* cycle before which nothing begins */
-    VEC(uint64_t) ended;               /* by action */
-    VEC(QueueEntry) entry;             /* that may still be at work */
-    InUses at_work;                    /* of these, until they end */
+    const Plan *plan;                /* its placements and blocks */
+    uint64_t done[PLAN_UNITS];       /* by unit_of */
+    uint64_t wires[HW_MAX_MEMORIES]; /* by memory: when a transfer that uses
+                                      * them ends */
+    uint64_t floor;                  /* cycle before which nothing begins */
+    VEC(uint64_t) ended;             /* by action */
+    VEC(QueueEntry) entry;           /* that may still be at work */
+    InUses at_work;                  /* of these, until they end */
 } Queue;
 
 /* The cycle at which the bytes that it touches are free for the action. */
 uint64_t queue_ready(const Queue *q, const Touched *t);
 /* The same of bytes for weights that are to be written. */
 uint64_t queue_free(const Queue *q, Reach bytes);
-/* The engine at which it is at work; HW_MAX_ENGINES: the DMA. */
-uint32_t unit_of(const Action *a);
+/* The engine at which it is at work; of what moves the unit of `dma`, behind
+ * all engines. */
+uint32_t unit_of(const Plan *plan, const Action *a);
+/* Of what moves: which unit of `dma`. */
+uint32_t unit_of_move(const Plan *plan, const Action *a);
+/* The cycle at which weights can be loaded from there. */
+uint64_t queue_from_free(const Queue *q, uint32_t memory);
+/* The cycle at which that, and the wires of its memory, are free. */
+uint64_t queue_unit_free(const Queue *q, const Action *a);
 /* The action follows those that were added before. */
 void queue_add(Queue *q, const Action *a, const Touched *t);
 /* The cycle at which all is done. */

@@ -48,6 +48,7 @@ typedef enum ActionKind {
 typedef struct WeightBlock {
     NodeId node;
     uint32_t c, n_c, taps;
+    uint32_t from; /* memory that it is loaded from */
     uint64_t offset, bytes;
 } WeightBlock;
 

@@ -63,8 +63,8 @@ static void add_events(cJSON *list, const Listing *listing,
         for (; call < sim->n_calls && sim->call[call].insn < insn; call++) {
             const SimHostCall *c = &sim->call[call];
             new_event(list, listing, listing->image.host[c->layer].name,
-                      HW_OP_HOST, sim->n_engines - 1, c->start + waited,
-                      c->cycles);
+                      HW_OP_HOST, listing->spec->n_engines + 1,
+                      c->start + waited, c->cycles);
             waited += c->cycles;
         }
         if (i < sim->n_events)

@@ -20,6 +20,8 @@ bool tiles_may_be(const HwSpec *spec, const Work *work,
 bool nest_run(Run *run, const Job *job, SimEvent *event);
 /* move.c: a load or a store. */
 bool move_run(Run *run, const Work *work);
+/* The unit of insn.h at which a transfer is at work. */
+uint32_t unit_that_moves(const Run *run, const Work *work);
 
 /* operand.c */
 /* False, with a violation, if an operand cannot be there. */

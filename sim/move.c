@@ -6,6 +6,18 @@
  */
 #include "sim/engine.h"
 
+uint32_t unit_that_moves(const Run *run, const Work *w) {
+    const HwSpec *spec = run->spec;
+    bool stores = w->op == HW_OP_STORE;
+    uint32_t outside = w->op == HW_OP_LOAD_WEIGHTS ? w->from
+                       : stores                    ? w->out_at.memory
+                                                   : w->in_at.memory;
+    int32_t dma = hwspec_dma(spec, w->op, outside);
+    if (spec->n_dmas && dma >= 0)
+        return insn_unit_of_dma(spec, (uint32_t)dma);
+    return stores ? insn_unit_of_stores(spec) : insn_unit_of_loads(spec);
+}
+
 bool move_run(Run *run, const Work *w) {
     bool load = w->op == HW_OP_LOAD;
     Box rows = {w->row, w->rows, w->col, w->cols};
@@ -33,9 +45,7 @@ bool move_run(Run *run, const Work *w) {
     event.out = span_of(run, &w->out_at);
     event.cycles = cycles_of_transfer(run, load ? &w->in_at : &w->out_at, rows);
     event.cost[SIM_TRANSFER] = event.cycles;
-    timeline_add(run,
-                 load ? insn_unit_of_loads(run->spec)
-                      : insn_unit_of_stores(run->spec),
-                 &event);
+    event.outside = load ? w->in_at.memory : w->out_at.memory;
+    timeline_add(run, unit_that_moves(run, w), &event);
     return true;
 }

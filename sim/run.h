@@ -84,6 +84,8 @@ typedef struct Run {
     uint64_t issued; /* cycle: nothing later in the listing starts before */
     uint64_t done[HW_MAX_UNITS]; /* by unit: cycle when its work ends */
     uint32_t last_move;          /* the last event of the DMA + 1 */
+    uint64_t *free, *wires;      /* by memory: cycle when its wires are free;
+                                  * cycles in which they were not */
     VEC(Use) touched;            /* by busy units */
     VEC(SimEvent) event;
     uint64_t floor;      /* queue.c: cycle before which nothing begins */

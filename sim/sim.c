@@ -65,10 +65,7 @@ static bool image_is_sane(const Listing *listing, Diag *diag) {
 static const uint64_t all_units = UINT64_MAX;
 
 static uint32_t unit_of(const Run *run, const Work *w) {
-    if (w->engine >= 0)
-        return (uint32_t)w->engine;
-    return w->op == HW_OP_STORE ? insn_unit_of_stores(run->spec)
-                                : insn_unit_of_loads(run->spec);
+    return w->engine >= 0 ? (uint32_t)w->engine : unit_that_moves(run, w);
 }
 
 static void touch(Run *run, const Work *w, const Place *place, bool writes) {
@@ -241,6 +238,11 @@ static void fill_lives(Run *run) {
     }
 }
 
+/* Engines, what moves data, the host. */
+static uint32_t n_uses(const HwSpec *spec) {
+    return spec->n_engines + 1 + (spec->n_dmas ? spec->n_dmas : 1);
+}
+
 static void fill_result(Run *run) {
     SimResult *result = run->result;
     const HwSpec *spec = run->spec;
@@ -258,7 +260,8 @@ static void fill_result(Run *run) {
     for (uint32_t i = 0; i < spec->n_memories; i++)
         if (spec->memory[i].role == HW_ACTIVE)
             result->am_peak += run->cells[i].touched;
-    result->n_engines = spec->n_engines + 2;
+    result->n_engines = n_uses(spec);
+    result->wires = run->wires;
     result->engine = run->use;
     result->n_calls = run->call.n;
     result->call = run->call.at;
@@ -268,11 +271,13 @@ static void fill_result(Run *run) {
 
 static void name_uses(Run *run) {
     const HwSpec *spec = run->spec;
-    run->use = ARENA_ARRAY(run->arena, SimEngineUse, spec->n_engines + 2);
+    run->use = ARENA_ARRAY(run->arena, SimEngineUse, n_uses(spec));
     for (uint32_t i = 0; i < spec->n_engines; i++)
         run->use[i].name = spec->engine[i].name;
-    run->use[spec->n_engines].name = "dma";
+    run->use[spec->n_engines].name = spec->n_dmas ? spec->dma[0].name : "dma";
     run->use[spec->n_engines + 1].name = "host";
+    for (uint32_t i = 1; i < spec->n_dmas; i++)
+        run->use[spec->n_engines + 1 + i].name = spec->dma[i].name;
 }
 
 static void run_all(Run *run) {
@@ -282,6 +287,8 @@ static void run_all(Run *run) {
     name_uses(run);
     run->read = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
     run->written = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
+    run->free = ARENA_ARRAY(run->hold, uint64_t, run->spec->n_memories);
+    run->wires = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
     access_open(run);
     inputs_write(run);
     access_end(run, UINT32_MAX, 0);

@@ -103,6 +103,7 @@ typedef struct SimEvent {
     uint64_t out_until;     /* cycle: end of the last that reads its output */
     uint32_t insn;          /* index in the listing */
     uint32_t use;           /* index in SimResult.engine */
+    uint32_t outside;       /* of a transfer: memory */
     uint64_t start, cycles; /* of the machine's clock */
     uint64_t cost[SIM_COST_COUNT];
     uint64_t busy;    /* cycles of the engine, were all transfers done before */
@@ -151,7 +152,9 @@ typedef struct SimResult {
     uint64_t interval; /* cycles from image to image where some engines work
                         * ahead; else `cycles` */
     uint32_t n_engines;
-    const SimEngineUse *engine; /* by spec->engine, then "dma", then "host" */
+    const SimEngineUse *engine; /* by spec->engine, then "dma", then "host",
+                                 * then all units of `dma` but the first */
+    const uint64_t *wires;      /* cycles in which data moves, by memory */
     uint64_t instructions;      /* that an engine or the DMA runs */
     uint64_t weights_read;      /* bytes into the weight cache */
     uint32_t n_events;

@@ -248,18 +248,19 @@ bool staged_load(Run *run, const Work *w) {
         return false;
     uint64_t elements = box_count(place, place_box(place));
     uint64_t bytes = elements * run->spec->element;
-    uint32_t from = (uint32_t)run->spec->tiling.rows.weights_from;
     count_once(run, w, channels);
     run->result->backing_read += bytes;
-    run->read[from] += bytes;
+    run->read[w->from] += bytes;
     SimEvent event = {.op = w->op,
                       .read = bytes,
                       .least = bytes,
                       .weights = bytes,
+                      .outside = w->from,
                       .out = span_of(run, place)};
-    event.cycles = hwspec_staged_cycles(run->spec, elements);
+    event.cycles =
+        hwspec_staged_cycles(run->spec, &run->spec->memory[w->from], elements);
     event.cost[SIM_TRANSFER] = event.cycles;
-    timeline_add(run, insn_unit_of_loads(run->spec), &event);
+    timeline_add(run, unit_that_moves(run, w), &event);
     return true;
 }
 

@@ -52,18 +52,36 @@ static void find_idle(const Run *run, SimEvent *e) {
         e->behind = event_what(run, run->last_move - 1);
 }
 
-/* Index in run->use: loads and stores are the DMA's. */
+/* Index in run->use: loads and stores are the DMA's; of several units that move
+ * data the first has its place. */
 static uint32_t use_of(const Run *run, uint32_t unit) {
-    return unit - (unit >= insn_unit_of_stores(run->spec));
+    uint32_t stores = insn_unit_of_stores(run->spec);
+    if (unit == insn_unit_of_dma(run->spec, 0))
+        return run->spec->n_engines;
+    return unit - (unit >= stores) - (unit > insn_unit_of_dma(run->spec, 0));
 }
 
-/* When the unit can begin: loads and stores take the same wires in turn. */
-static uint64_t free_at(const Run *run, uint32_t unit) {
+static bool is_dma(const Run *run, uint32_t unit) {
+    return unit >= run->spec->n_engines && unit != insn_unit_of_host(run->spec);
+}
+
+/* When the unit can begin: transfers take the wires of a memory in turn, and,
+ * where one unit moves all, the unit. */
+static uint64_t free_at(const Run *run, uint32_t unit, const SimEvent *e) {
     uint32_t loads = insn_unit_of_loads(run->spec);
     uint32_t stores = insn_unit_of_stores(run->spec);
-    if (unit != loads && unit != stores)
+    if (!is_dma(run, unit))
         return run->done[unit];
+    if (unit > stores)
+        return larger(run->done[unit],
+                      run->free[run->spec->memory[e->outside].channel]);
     return larger(run->done[loads], run->done[stores]);
+}
+
+static void take_wires(Run *run, const SimEvent *e) {
+    uint32_t channel = run->spec->memory[e->outside].channel;
+    run->free[channel] = larger(run->free[channel], e->start + e->cycles);
+    run->wires[e->outside] += e->cycles;
 }
 
 void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
@@ -71,7 +89,7 @@ void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
     e.name = run->who;
     e.insn = run->insn;
     e.use = use_of(run, unit);
-    e.start = larger(run->issued, free_at(run, unit));
+    e.start = larger(run->issued, free_at(run, unit, &e));
     find_idle(run, &e);
     run->issued = e.start;
     run->done[unit] = e.start + e.cycles;
@@ -84,6 +102,8 @@ void timeline_add(Run *run, uint32_t unit, const SimEvent *event) {
     run->result->busy += e.busy;
     run->result->transfer += e.cost[SIM_TRANSFER] + e.fetched;
     vec_push(run->arena, &run->event, e);
-    if (e.use == run->spec->n_engines)
+    if (is_dma(run, unit)) {
         run->last_move = run->event.n;
+        take_wires(run, &e);
+    }
 }

@@ -566,6 +566,21 @@ static bool read_staged(Reader *r, Work *w) {
                                  w->out.c, (uint32_t)taps, &w->weights_at);
 }
 
+/* Where the row does not tell it there is one. */
+static bool source_of_weights(const Reader *r, uint32_t *out) {
+    const HwSpec *spec = r->run->spec;
+    int64_t id = r->f->num[HW_F_WEIGHTS_MEMORY];
+    *out = (uint32_t)spec->tiling.rows.weights_from;
+    if (!r->f->set[HW_F_WEIGHTS_MEMORY])
+        return true;
+    for (*out = 0; *out < spec->n_memories; ++*out)
+        if (spec->memory[*out].id == id &&
+            (spec->tiling.rows.weights_in >> *out & 1))
+            return true;
+    fault(r->run, "loads weights from memory %" PRId64 ", where none lie", id);
+    return false;
+}
+
 static bool read_load_weights(Reader *r, Work *w) {
     uint32_t taps = number(r, HW_F_WEIGHTS_TAPS, 1, 1, MAX_SIZE);
     w->engine = -1;
@@ -576,6 +591,8 @@ static bool read_load_weights(Reader *r, Work *w) {
         fault(r->run, "the machine loads no weights");
         return false;
     }
+    if (!source_of_weights(r, &w->from))
+        return false;
     return r->ok && staged_place(r->run, w->layer, weights_byte(r), w->first_c,
                                  last - w->first_c + 1, taps, &w->weights_at);
 }

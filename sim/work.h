@@ -72,6 +72,7 @@ typedef struct Work {
     Tiling tile;
     bool stages;      /* reads its weights from active memory: */
     Place weights_at; /* these; LOAD_WEIGHTS writes them */
+    uint32_t from;    /* ... from that memory */
     uint32_t first_c; /* of the layer's output channels the first */
 } Work;
 

@@ -63,7 +63,7 @@ static bool has_room(const Regions *r, uint32_t m) {
 /* Volumes that wait between the host's layers share only where they must. */
 static void spread_out(Regions *r) {
     for (uint32_t m = 0; m < r->f->spec->n_memories; m++) {
-        if (m == (uint32_t)r->f->spec->backing || !has_room(r, m))
+        if ((r->f->spec->backings >> m & 1) || !has_room(r, m))
             continue;
         for (uint32_t i = 0; i < r->at.n; i++)
             if (r->at.at[i].memory == m)

@@ -105,6 +105,12 @@ void emit_leave(Emit *e, TensorId t);
 /* All are written: without those that move what is there already. */
 void emit_drop_needless(Emit *e);
 
+/* ---- channels.c ---- */
+
+/* All are written: gives each region its memory, where there are several
+ * backing ones. */
+void emit_spread(Emit *e);
+
 /* ---- runs.c: nodes ---- */
 
 /* A run of the node over whole operands, not added yet. */

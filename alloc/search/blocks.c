@@ -24,7 +24,8 @@ static const StageWay block_ways[] = {{.share = 4},
                                       {.share = 8, .evicts = true},
                                       {.share = 2, .evicts = true},
                                       {.share = 16},
-                                      {.share = 8}};
+                                      {.share = 8},
+                                      {.share = 4, .fastest = true}};
 /* Transfers of tensors in parts. */
 static const StageWay band_ways[] = {{.bands = 4},
                                      {.bands = 4, .stores = STORES_OF_LAYERS},
@@ -236,11 +237,17 @@ Staged blocks_any(const Schedule *schedule, Volumes *volumes, StageWay *way) {
     return done;
 }
 
+static bool several_sources(const HwSpec *spec) {
+    uint32_t in = spec->tiling.rows.weights_in;
+    return (in & (in - 1)) != 0;
+}
+
 /* In the best plan's order of layers, with its places of tensors. */
 static void try_others(Staging *s, uint64_t size) {
     Volumes *volumes = s->own.best.volumes;
     for (uint32_t i = 1; i < LENGTH(block_ways); i++)
-        if (!block_ways[i].evicts || s->own.again)
+        if ((!block_ways[i].evicts || s->own.again) &&
+            (!block_ways[i].fastest || several_sources(s->schedule->spec)))
             try_way(s, size, volumes, block_ways[i]);
     StageWay way = s->own.best.way;
     for (uint32_t i = 0; i < LENGTH(band_ways); i++) {

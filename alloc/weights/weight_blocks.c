@@ -100,8 +100,7 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot) {
     uint32_t all = plan_volume(g, node->out[0]).c;
     uint64_t n = layout_granule(m->layout);
     n *= m->align ? m->align : 1;
-    if (in_groups(node) || !n || n > all ||
-        !engine_takes_channels(engine, all))
+    if (in_groups(node) || !n || n > all || !engine_takes_channels(engine, all))
         n = all;
     return (uint64_t)weight_taps(g, node) * n * stored_weight(spec);
 }
@@ -249,7 +248,7 @@ static void push_slices(Blocks *b, const Action *a) {
     }
 }
 
-bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
+bool blocks_make(Arena *arena, Plan *plan, const Room *room, StageWay way,
                  Sliced *out) {
     uint32_t n_nodes = plan->schedule->graph->node.n;
     Blocks b = blocks_of(arena, plan);
@@ -258,7 +257,7 @@ bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
     b.first = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     for (uint32_t i = 0; i < n_nodes; i++)
         b.first[i] = NONE;
-    if (!find_channels(&b, room, share))
+    if (!find_channels(&b, room, way.share))
         return false;
     b.placement = placements_of(arena, plan);
     for (uint32_t i = 0; i < plan->n_actions; i++) {
@@ -274,5 +273,5 @@ bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
     plan->n_placements = b.placement.n;
     plan->placement = b.placement.at;
     *out = (Sliced){b.slice.n, b.slice.at, b.slice_of.at};
-    return true;
+    return homes_choose(arena, plan, way.fastest, out);
 }

@@ -14,6 +14,7 @@
  */
 #include "alloc/weights/weights.h"
 
+#include "base/arith.h"
 #include "hwspec/cost.h"
 
 /* How far in front of its place a transfer may run, in actions. */
@@ -52,10 +53,10 @@ typedef struct Stage {
     VEC(Action) action;
     const StageMost *most;
     Budget *budget;
-    uint64_t rest[HW_MAX_ENGINES + 1]; /* by unit: cycles of what is not issued,
-                                        * each slice loaded once */
-    uint64_t moved;                    /* bytes, likewise */
-    bool *loaded;                      /* by slice */
+    uint64_t rest[PLAN_UNITS]; /* by unit: cycles of what is not issued, each
+                                * slice loaded once */
+    uint64_t moved;            /* bytes, likewise */
+    bool *loaded;              /* by slice */
 } Stage;
 
 /* ---- what must stay in order ---- */
@@ -142,35 +143,43 @@ static void find_uses(Stage *s) {
 /* ---- what it costs at least ---- */
 
 static uint64_t slice_cycles(const Stage *s, const Slice *slice) {
-    return hwspec_staged_cycles(s->now.schedule->spec,
+    const HwSpec *spec = s->now.schedule->spec;
+    return hwspec_staged_cycles(spec, &spec->memory[slice->from],
                                 (uint64_t)slice->taps * slice->n_c);
+}
+
+static uint32_t slice_unit(const Stage *s, const Slice *slice) {
+    const HwSpec *spec = s->now.schedule->spec;
+    return HW_MAX_ENGINES +
+           (uint32_t)hwspec_dma(spec, HW_OP_LOAD_WEIGHTS, slice->from);
 }
 
 static void expect_cost(Stage *s) {
     for (uint32_t i = 0; i < s->n; i++) {
         const Action *a = &s->source[i];
         if (a->kind != ACTION_CONCAT && a->kind != ACTION_HOST)
-            s->rest[unit_of(a)] += action_cycles(&s->now, a);
+            s->rest[unit_of(&s->now, a)] += action_cycles(&s->now, a);
     }
     for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
-        s->rest[HW_MAX_ENGINES] += slice_cycles(s, &s->sliced->slice[i]);
-        s->moved += s->sliced->slice[i].bytes;
+        const Slice *slice = &s->sliced->slice[i];
+        s->rest[slice_unit(s, slice)] += slice_cycles(s, slice);
+        s->moved += slice->bytes;
     }
 }
 
-static void note_load(Stage *s, uint32_t slice) {
-    if (s->loaded[slice])
-        s->moved += s->sliced->slice[slice].bytes;
+static void note_load(Stage *s, uint32_t number) {
+    const Slice *slice = &s->sliced->slice[number];
+    if (s->loaded[number])
+        s->moved += slice->bytes;
     else
-        s->rest[HW_MAX_ENGINES] -= slice_cycles(s, &s->sliced->slice[slice]);
-    s->loaded[slice] = true;
+        s->rest[slice_unit(s, slice)] -= slice_cycles(s, slice);
+    s->loaded[number] = true;
 }
 
 static bool is_dear(const Stage *s) {
-    const HwSpec *spec = s->now.schedule->spec;
-    uint64_t cycles = s->queue.done[HW_MAX_ENGINES] + s->rest[HW_MAX_ENGINES];
-    for (uint32_t e = 0; e < spec->n_engines; e++) {
-        uint64_t end = s->queue.done[e] + s->rest[e];
+    uint64_t cycles = 0;
+    for (uint32_t unit = 0; unit < PLAN_UNITS; unit++) {
+        uint64_t end = s->queue.done[unit] + s->rest[unit];
         cycles = end > cycles ? end : cycles;
     }
     PlanCost least = {.cycles = cycles, .bytes = s->moved};
@@ -200,7 +209,7 @@ static void issue(Stage *s, uint32_t i) {
     if (a.weights)
         touched.weights = block_bytes(&s->now.block[a.weights - 1]);
     if (a.kind != ACTION_CONCAT && a.kind != ACTION_HOST)
-        s->rest[unit_of(&a)] -= action_cycles(&s->now, &a);
+        s->rest[unit_of(&s->now, &a)] -= action_cycles(&s->now, &a);
     emit(s, a, &touched);
     item->issued = true;
     drop_blocks(s, &touched.volumes);
@@ -240,15 +249,13 @@ static void issue_layers(Stage *s) {
 typedef struct Choice {
     bool any, block;
     uint32_t item, due;
-    uint64_t ready; /* cycle */
+    uint64_t ready; /* cycle: its bytes, its unit and its wires are free */
     Reach bytes;    /* block: its place */
 } Choice;
 
-static void take_sooner(const Stage *s, Choice *best, Choice other) {
-    uint64_t now = s->queue.done[HW_MAX_ENGINES];
-    uint64_t a = best->ready > now ? best->ready : now;
-    uint64_t b = other.ready > now ? other.ready : now;
-    if (!best->any || b < a || (a == b && other.due < best->due))
+static void take_sooner(Choice *best, Choice other) {
+    if (!best->any || other.ready < best->ready ||
+        (other.ready == best->ready && other.due < best->due))
         *best = other;
 }
 
@@ -270,8 +277,9 @@ static void look_at_moves(Stage *s, uint32_t needed, Choice *best) {
             (load && i > s->front && item->due > needed) ||
             (load && holds_block(&s->holds, written_by(s, i), s->front)))
             continue;
-        uint64_t ready = queue_ready(&s->queue, &item->touched);
-        take_sooner(s, best, (Choice){true, false, i, item->due, ready, {0}});
+        uint64_t ready = larger(queue_ready(&s->queue, &item->touched),
+                                queue_unit_free(&s->queue, &s->source[i]));
+        take_sooner(best, (Choice){true, false, i, item->due, ready, {0}});
     }
 }
 
@@ -317,18 +325,18 @@ static void find_better(const Stage *s, const Wanted *w, uint64_t now,
 
 static void look_at_block(Stage *s, bool evicts, Choice *best) {
     Choice c = {.any = true, .block = true};
-    uint64_t now = s->queue.done[HW_MAX_ENGINES];
     if (s->served == s->use.n)
         return;
     Wanted w = wanted_now(s, evicts);
+    uint64_t now = queue_from_free(&s->queue, w.slice->from);
     holds_reach(&s->holds, w.front, w.use);
     budget_take(s->budget, 1 + s->holds.held.n + s->holds.near.n);
     if (!holds_place(&s->holds, &w, &s->queue, now, &c.bytes))
         return;
     find_better(s, &w, now, &c.bytes);
     c.due = w.use;
-    c.ready = queue_free(&s->queue, c.bytes);
-    take_sooner(s, best, c);
+    c.ready = larger(queue_free(&s->queue, c.bytes), now);
+    take_sooner(best, c);
 }
 
 static void issue_block(Stage *s, Reach bytes) {
@@ -429,8 +437,9 @@ static const Plan *as_sliced(const Stage *s, Arena *arena) {
             s->sliced->slice_of[i] == NONE ? 0 : s->sliced->slice_of[i] + 1;
     for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
         const Slice *slice = &s->sliced->slice[i];
-        block[i] = (WeightBlock){slice->node, slice->c, slice->n_c,
-                                 slice->taps, 0,        slice->bytes};
+        block[i] =
+            (WeightBlock){slice->node, slice->c, slice->n_c,  slice->taps,
+                          slice->from, 0,        slice->bytes};
     }
     plan->n_actions = s->n;
     plan->action = action;
@@ -479,7 +488,7 @@ Staged stage(Arena *arena, const Banded *banded, StageWay way,
                .budget = banded->budget,
                .moved = banded->moved};
     Staged done = STAGE_FULL;
-    if (blocks_make(arena, &s.now, banded->room, way.share, &sliced))
+    if (blocks_make(arena, &s.now, banded->room, way, &sliced))
         done = stage_sliced(&s, arena, out);
     arena_free(scratch);
     return done;
@@ -492,7 +501,7 @@ Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
     uint32_t *slice_of = ARENA_ARRAY(scratch, uint32_t, plan->n_actions + 1);
     for (uint32_t i = 0; i < plan->n_blocks; i++) {
         const WeightBlock *b = &plan->block[i];
-        slice[i] = (Slice){b->node, b->c, b->n_c, b->taps, b->bytes};
+        slice[i] = (Slice){b->node, b->c, b->n_c, b->taps, b->from, b->bytes};
     }
     for (uint32_t i = 0; i < plan->n_actions; i++)
         slice_of[i] = plan->action[i].weights - 1;

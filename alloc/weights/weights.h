@@ -22,12 +22,28 @@ static inline uint64_t room_longest(Room room, uint64_t size) {
     return above > room.between ? above : room.between;
 }
 
+/* What goes by bands behind that which makes it: nothing, what is stored
+ * behind its layer, or behind a tile of it, too. */
+typedef enum BandStores {
+    STORES_WHOLE,
+    STORES_OF_LAYERS,
+    STORES_OF_TILES
+} BandStores;
+/* How loads are brought forward. */
+typedef struct StageWay {
+    uint32_t bands; /* of bands_make; 0: none */
+    BandStores stores;
+    uint32_t share; /* of blocks_make */
+    bool evicts;    /* blocks that are used again make room for loads ahead */
+    bool fastest;   /* of homes_choose */
+} StageWay;
 /* ---- weight_blocks.c: layers by slices of output channels ---- */
 
 /* A set of output channels of a node that a run of it needs the weights of. */
 typedef struct Slice {
     NodeId node;
     uint32_t c, n_c, taps;
+    uint32_t from; /* memory */
     uint64_t bytes;
 } Slice;
 
@@ -48,18 +64,17 @@ uint64_t blocks_need(const Plan *plan, const Room *room);
 /* Gives the plan sliced actions, in `arena`. `room`: by action; no block takes
  * more than `share` sixteenths of the longest free range beside the volumes of
  * its layer. False if one does not fit. */
-bool blocks_make(Arena *arena, Plan *plan, const Room *room, uint32_t share,
+bool blocks_make(Arena *arena, Plan *plan, const Room *room, StageWay way,
                  Sliced *out);
+
+/* ---- weight_homes.c ---- */
+
+/* Where each slice is loaded from; `fastest`: from the fastest memory that has
+ * room, whatever else its wires do. False if some have no room there. */
+bool homes_choose(Arena *arena, const Plan *plan, bool fastest, Sliced *sliced);
 
 /* ---- row_bands.c ---- */
 
-/* What goes by bands behind that which makes it: nothing, what is stored
- * behind its layer, or behind a tile of it, too. */
-typedef enum BandStores {
-    STORES_WHOLE,
-    STORES_OF_LAYERS,
-    STORES_OF_TILES
-} BandStores;
 /* A plan of volumes whose transfers go by bands. */
 typedef struct Banded {
     Budget *budget; /* of the search that it is for; or NULL */
@@ -136,13 +151,6 @@ uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes);
 
 /* ---- weight_schedule.c ---- */
 
-/* How loads are brought forward. */
-typedef struct StageWay {
-    uint32_t bands; /* of bands_make; 0: none */
-    BandStores stores;
-    uint32_t share; /* of blocks_make */
-    bool evicts;    /* blocks that are used again make room for loads ahead */
-} StageWay;
 /* Plans beyond that are of no use. */
 typedef struct StageMost {
     PlanObjective objective;

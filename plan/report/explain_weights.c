@@ -54,7 +54,7 @@ static void find_times(Told *t) {
         Touched touched = touched_by(q.arena, t->plan, a);
         queue_add(&q, a, &touched);
         if (a->kind == ACTION_WEIGHTS)
-            t->there[a->weights - 1] = q.done[HW_MAX_ENGINES];
+            t->there[a->weights - 1] = q.done[unit_of(t->plan, a)];
         else if (runs && a->weights)
             add_run(t, a, q.done[a->legal.engine] - action_cycles(t->plan, a),
                     free);

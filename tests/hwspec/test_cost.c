@@ -116,16 +116,15 @@ static void transfers(void **state) {
 static void staged(void **state) {
     (void)state;
     HwMemory m[] = {{.burst = 1}, {.burst = 64}};
-    HwSpec spec = {
-        .clock = 1e9, .element = 2, .memory = m, .tiling.rows.weights_from = 1};
-    assert_int_equal(hwspec_staged_cycles(&spec, 100), 0);
+    HwSpec spec = {.clock = 1e9, .element = 2, .memory = m};
+    assert_int_equal(hwspec_staged_cycles(&spec, &m[1], 100), 0);
     m[1].latency = 50e-9;
     m[1].row_setup = 3e-9;
-    assert_int_equal(hwspec_staged_cycles(&spec, 100), 53);
+    assert_int_equal(hwspec_staged_cycles(&spec, &m[1], 100), 53);
     m[1].bandwidth = 1e9;
-    assert_int_equal(hwspec_staged_cycles(&spec, 100), 53 + 256);
-    assert_int_equal(hwspec_staged_cycles(&spec, 128), 53 + 256);
-    assert_int_equal(hwspec_staged_cycles(&spec, 129), 53 + 320);
+    assert_int_equal(hwspec_staged_cycles(&spec, &m[1], 100), 53 + 256);
+    assert_int_equal(hwspec_staged_cycles(&spec, &m[1], 128), 53 + 256);
+    assert_int_equal(hwspec_staged_cycles(&spec, &m[1], 129), 53 + 320);
 }
 
 /* ---- parts of volumes ---- */
@@ -199,12 +198,11 @@ static void row_bytes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seconds),     cmocka_unit_test(host),
-        cmocka_unit_test(inner_steps),
-        cmocka_unit_test(row_taps), cmocka_unit_test(engine_cycles),
-        cmocka_unit_test(weights),     cmocka_unit_test(transfers),
-        cmocka_unit_test(staged),      cmocka_unit_test(parts),
-        cmocka_unit_test(row_bytes),
+        cmocka_unit_test(seconds),       cmocka_unit_test(host),
+        cmocka_unit_test(inner_steps),   cmocka_unit_test(row_taps),
+        cmocka_unit_test(engine_cycles), cmocka_unit_test(weights),
+        cmocka_unit_test(transfers),     cmocka_unit_test(staged),
+        cmocka_unit_test(parts),         cmocka_unit_test(row_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

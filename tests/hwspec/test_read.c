@@ -361,7 +361,7 @@ static void bad_files(void **state) {
          "there are: role, size, "
          "unit, align, partitions, ports, layout; also base, id, buffers, "
          "bandwidth, latency, row_setup, burst, cost, "
-         "load, piece\n");
+         "load, piece, channel\n");
     load(arena, "xdnn-v2-28", "memories.dm.row_setup", "1ns",
          "0:0: nothing is called `memories.dm`; there are: am, ddr, inputs, "
          "outputs\n");
