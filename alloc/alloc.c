@@ -4,6 +4,7 @@
  * the verifier finds legal; or errors that say why there is none, and what
  * would do.
  */
+#include "alloc/bound/bound.h"
 #include "alloc/explain/explain.h"
 #include "alloc/lower/lower.h"
 #include "alloc/search/blocks.h"
@@ -75,10 +76,7 @@ static bool wants_reasons(const PlanOptions *options) {
 }
 
 static void take_bounds(Plan *plan, const Plan *bound) {
-    plan->ddr_compulsory = bound->ddr_compulsory;
-    plan->ddr_bound = bound->ddr_bound;
-    plan->ddr_once = bound->ddr_once;
-    plan->ddr_layers = bound->ddr_layers;
+    memcpy(plan->ddr_bound, bound->ddr_bound, sizeof plan->ddr_bound);
 }
 
 /* Where all of the best were illegal, each is verified as it is found. */
@@ -186,11 +184,7 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
             explain_staged(arena, diag, schedule, options);
         return NULL;
     }
-    uint64_t memo = plan_staged_weights(schedule);
-    plan->ddr_compulsory += memo;
-    plan->ddr_bound += memo;
-    plan->ddr_once += memo;
-    plan->ddr_layers += memo;
+    plan_bounds_add(plan, (int64_t)weights_bound(arena, schedule));
     plan->rejected = rejected.n;
     return plan;
 }

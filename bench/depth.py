@@ -31,7 +31,7 @@ def show(path, machine, folder):
         plan = ours["plan"]
         layers = plan["ddr_layers_bound_bytes"]
         print(f"{ours['moved']:>11} {layers:>11} "
-              f"{plan['ddr_plan_compulsory_bytes']:>10} "
+              f"{plan['ddr_bound_bytes']:>10} "
               f"{ours['moved'] / layers:6.2f}", flush=True)
 
 

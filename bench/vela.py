@@ -75,7 +75,7 @@ def least(path, folder, good, *sets):
 
 
 def nothing_extra(plan):
-    return plan["ddr_moved_bytes"] == plan["ddr_plan_compulsory_bytes"]
+    return plan["ddr_moved_bytes"] == plan["ddr_bound_bytes"]
 
 
 def rows(name, path, caps, folder, values):

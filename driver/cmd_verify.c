@@ -215,11 +215,12 @@ static void report(Arena *arena, const Pipeline *p, const Options *options,
         expect_print("listing", &v->simulated);
     }
     print_placement(arena, p->plan);
-    print_sim(arena, v->listing, v->sim, p->plan->ddr_compulsory);
+    print_sim(arena, v->listing, v->sim, p->plan->ddr_bound[PLAN_BOUND_ANY]);
     print_images(arena, p, v->sim);
-    PlanBound bound = plan_bound(p->plan);
-    say("bound   %s bytes over DDR: %s\n", with_commas(arena, bound.bytes),
-        bound.of);
+    PlanBoundKind bound = plan_bound(p->plan);
+    say("bound   %s bytes over DDR: %s\n",
+        with_commas(arena, p->plan->ddr_bound[bound]),
+        plan_bound_words(p->plan, bound));
     Accounts accounts = plan_accounts(arena, p, v->sim->cycles);
     accounts_print(arena, &accounts);
     if (v->native_layers)

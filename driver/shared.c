@@ -151,15 +151,11 @@ void add_sim_json(Arena *arena, cJSON *json, const Listing *listing,
 
 void add_traffic_json(cJSON *json, const Plan *plan) {
     cJSON_AddNumberToObject(json, "ddr_moved_bytes", (double)plan->ddr_moved);
-    cJSON_AddNumberToObject(json, "ddr_plan_compulsory_bytes",
-                            (double)plan->ddr_compulsory);
-    cJSON_AddNumberToObject(json, "ddr_bound_bytes", (double)plan->ddr_bound);
-    cJSON_AddNumberToObject(json, "ddr_once_bound_bytes",
-                            (double)plan->ddr_once);
+    for (uint32_t i = 0; i < PLAN_BOUNDS; i++)
+        cJSON_AddNumberToObject(json, plan_bound_key[i],
+                                (double)plan->ddr_bound[i]);
     cJSON_AddNumberToObject(json, "computed_again_bytes",
                             (double)plan->ddr_again);
-    cJSON_AddNumberToObject(json, "ddr_layers_bound_bytes",
-                            (double)plan->ddr_layers);
     if (plan->cycles)
         cJSON_AddNumberToObject(json, "plan_cycles", (double)plan->cycles);
 }
@@ -284,20 +280,22 @@ void print_plan(Arena *arena, const Pipeline *p) {
     say("DDR     %s bytes for %s\n", with_commas(arena, ddr),
         plan->two_levels ? "spilled and tiled volumes"
                          : "volumes: everything stays in AM");
-    PlanBound bound = plan_bound(plan);
+    PlanBoundKind bound = plan_bound(plan);
+    uint64_t most = plan->ddr_bound[bound];
+    uint64_t once = plan->ddr_bound[PLAN_BOUND_ONCE];
+    uint64_t layers = plan->ddr_bound[PLAN_BOUND_LAYERS];
     say("        %s bytes moved; compulsory %s, bound %s (%s)\n",
         with_commas(arena, plan->ddr_moved),
-        with_commas(arena, plan->ddr_compulsory),
-        with_commas(arena, bound.bytes), bound.of);
-    if (plan->ddr_once > bound.bytes)
+        with_commas(arena, plan->ddr_bound[PLAN_BOUND_ANY]),
+        with_commas(arena, most), plan_bound_words(plan, bound));
+    if (once > most)
         say("        computing nothing twice no plan moves less than %s; "
             "this one computes %s bytes of results again\n",
-            with_commas(arena, plan->ddr_once),
-            with_commas(arena, plan->ddr_again));
-    if (plan->ddr_layers > bound.bytes && plan->ddr_layers > plan->ddr_once)
+            with_commas(arena, once), with_commas(arena, plan->ddr_again));
+    if (layers > most && layers > once)
         say("        layer by layer no plan in this order moves less than "
             "%s\n",
-            with_commas(arena, plan->ddr_layers));
+            with_commas(arena, layers));
 }
 
 const float *const *read_inputs(Arena *arena, Diag *diag,

@@ -297,10 +297,11 @@ static const SimResult *with_lives(Arena *arena, const Pipeline *p,
 static void add_plan(Arena *arena, const Options *o, const Pipeline *made,
                      ReportInput *input) {
     const Plan *plan = made->plan;
-    PlanBound bound = plan_bound(plan);
-    input->bound = bound.bytes;
-    input->bound_of = arena_printf(arena, "bytes are the bound: %s", bound.of);
-    input->compulsory = plan->ddr_compulsory;
+    PlanBoundKind bound = plan_bound(plan);
+    input->bound = plan->ddr_bound[bound];
+    input->bound_of = arena_printf(arena, "bytes are the bound: %s",
+                                   plan_bound_words(plan, bound));
+    input->compulsory = plan->ddr_bound[PLAN_BOUND_ANY];
     input->n_front = plan->n_front;
     input->front = plan->front;
     input->chosen = &plan->cost;

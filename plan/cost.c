@@ -153,9 +153,40 @@ uint64_t plan_busy(const Plan *plan) {
     return most;
 }
 
-PlanBound plan_bound(const Plan *plan) {
-    if (plan->ddr_again || plan->ddr_once <= plan->ddr_bound)
-        return (PlanBound){plan->ddr_bound, "no plan in this order moves less"};
-    return (PlanBound){plan->ddr_once,
-                       "no plan that computes nothing twice moves less"};
+const char *const plan_bound_key[PLAN_BOUNDS] = {
+#define BOUND(NAME, key, words) key,
+    PLAN_BOUND_ROWS(BOUND)
+#undef BOUND
+};
+
+static bool has_host_layers(const Plan *plan) {
+    for (uint32_t i = 0; i < plan->n_actions; i++)
+        if (plan->action[i].kind == ACTION_HOST)
+            return true;
+    return false;
+}
+
+const char *plan_bound_words(const Plan *plan, PlanBoundKind kind) {
+    static const char *const words[PLAN_BOUNDS] = {
+#define BOUND(NAME, key, words) words,
+        PLAN_BOUND_ROWS(BOUND)
+#undef BOUND
+    };
+    return kind == PLAN_BOUND_ANY && has_host_layers(plan)
+               ? "no listing with these layers on the host moves less"
+               : words[kind];
+}
+
+PlanBoundKind plan_bound(const Plan *plan) {
+    PlanBoundKind last = plan->ddr_again ? PLAN_BOUND_APART : PLAN_BOUND_ONCE;
+    PlanBoundKind best = PLAN_BOUND_ANY;
+    for (int i = 0; i <= (int)last; i++)
+        if (plan->ddr_bound[i] > plan->ddr_bound[best])
+            best = (PlanBoundKind)i;
+    return best;
+}
+
+void plan_bounds_add(Plan *plan, int64_t bytes) {
+    for (uint32_t i = 0; i < PLAN_BOUNDS; i++)
+        plan->ddr_bound[i] += (uint64_t)bytes;
 }

@@ -88,6 +88,26 @@ typedef struct PlanEffort {
     uint64_t steps, budget;  /* of BUDGET_PLAN: taken, and given */
 } PlanEffort;
 
+/* Bytes that no plan of a kind moves less than; what it assumes is in its name.
+ * All assume that layers are those of the network, on the units that they are
+ * on. */
+#define PLAN_BOUND_ROWS(BOUND)                                                 \
+    BOUND(ANY, "ddr_bound_bytes", "no listing moves less")                     \
+    BOUND(ORDER, "ddr_order_bound_bytes", "no plan in this order moves less")  \
+    BOUND(APART, "ddr_apart_bound_bytes",                                      \
+          "no plan moves less that puts no rows together in AM")               \
+    BOUND(ONCE, "ddr_once_bound_bytes",                                        \
+          "no plan that computes nothing twice moves less")                    \
+    BOUND(LAYERS, "ddr_layers_bound_bytes",                                    \
+          "no plan layer by layer in this order moves less")
+typedef enum PlanBoundKind {
+#define BOUND(NAME, key, words) PLAN_BOUND_##NAME,
+    PLAN_BOUND_ROWS(BOUND)
+#undef BOUND
+        PLAN_BOUNDS
+} PlanBoundKind;
+extern const char *const plan_bound_key[PLAN_BOUNDS];
+
 typedef struct Plan {
     const Schedule *schedule;
     uint32_t n_placements;
@@ -121,14 +141,11 @@ typedef struct Plan {
     uint64_t am_bound;         /* no placement is lower */
     bool am_proved;            /* am_packed is the least possible */
     uint64_t ddr_moved;        /* bytes loaded and stored, tiles included */
-    uint64_t ddr_compulsory;   /* of these, what no plan can do without */
-    uint64_t ddr_bound;        /* no plan in this order moves less: proved */
-    uint64_t ddr_once;   /* none in any order that computes nothing twice */
-    uint64_t ddr_again;  /* bytes of results that it computes again */
-    uint64_t ddr_layers; /* the same of plans that complete each layer before
-                          * the next begins, and compute nothing twice */
-    uint64_t cycles;     /* by the plan's own clock, where transfers overlap
-                          * layers; else 0 */
+    uint64_t ddr_again;        /* bytes of results that it computes again */
+    uint64_t
+        ddr_bound[PLAN_BOUNDS]; /* no plan of the kind moves less: proved */
+    uint64_t cycles; /* by the plan's own clock, where transfers overlap
+                      * layers; else 0 */
     uint64_t memory_used[PACK_MAX_POOLS * 2]; /* by memory: highest byte + 1 */
     PlanCost cost;                            /* what it was chosen by */
     uint32_t n_front;
@@ -148,12 +165,13 @@ const char *plan_judge(Arena *arena, const Plan *plan);
 /* Text of the plan: placements, then actions. */
 const char *plan_print(Arena *arena, const Plan *plan);
 
-/* The highest bound of those that hold for the plan. */
-typedef struct PlanBound {
-    uint64_t bytes;
-    const char *of; /* "no plan ... moves less" */
-} PlanBound;
-PlanBound plan_bound(const Plan *plan);
+/* The highest bound of those that hold for the plan; of equal ones that which
+ * assumes least. */
+PlanBoundKind plan_bound(const Plan *plan);
+/* "no listing moves less" */
+const char *plan_bound_words(const Plan *plan, PlanBoundKind kind);
+/* Adds to all bounds. */
+void plan_bounds_add(Plan *plan, int64_t bytes);
 
 /* Of machines that load weights into active memory. */
 typedef struct PlanWeights {

@@ -1,6 +1,8 @@
 /* engine.c - an engine's instruction on a whole volume; see engine.h. */
 #include "sim/engine.h"
 
+#include "sim/origin.h"
+
 /* A pool stops reading at its last window: its operand may be the rows of a
  * higher volume from a later one on, which reach over that one's end. */
 static Box operand_box(const Work *w) {
@@ -37,8 +39,19 @@ static Patch read_operand(Run *run, const Extent *size, Box box,
     return patch;
 }
 
+/* It makes each element from the same one. */
+static bool is_copy(const Run *run, const Work *w) {
+    const Window *rows = &w->pool[ROWS], *cols = &w->pool[COLS];
+    return cells_matter(run) && w->op == HW_OP_POOL_MAX && !w->in_at.ring &&
+           !w->out_at.ring && rows->kernel == 1 && cols->kernel == 1 &&
+           rows->stride == 1 && cols->stride == 1 && !rows->pad && !cols->pad &&
+           w->in.c == w->out.c && w->in.h == w->out.h && w->in.w == w->out.w;
+}
+
 static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
     Patch in = read_operand(run, &w->in, operand_box(w), &w->in_at, "input");
+    bool copies = is_copy(run, w);
+    CellOrigin *origin = copies ? origins_read(run, &w->in_at) : NULL;
     Patch in2 = {0};
     Patch out = {w->out, whole_box(&w->out), NULL};
     if (w->has_in2)
@@ -51,6 +64,8 @@ static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
     }
     uint32_t writer = memory_writer(run, &w->out_at, w->name, WRITER_ENGINE);
     operand_write(run, &w->out_at, out.box, writer, out.at);
+    if (origin)
+        origins_write(run, &w->out_at, origin);
     show_result(run, w->name, &w->out, out.at);
 }
 

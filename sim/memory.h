@@ -6,7 +6,8 @@
  * that the reader wants: the writer's place must give the same cell the same
  * row and column, and a channel that is off by one amount for all its cells
  * (parts of concatenations). In a ring they are the row and the column of the
- * whole tensor, and each cell is looked at by itself.
+ * whole tensor, and each cell is looked at by itself. So it is where rows or
+ * channels were put together from several writers, or by copies: origin.h.
  *
  * Input: addresses and volumes as instructions give them, checked here.
  * Invariants: every cell of a Place lies in its memory; pages are made when
@@ -81,13 +82,25 @@ typedef struct Writer {
     uint32_t last_reader; /* instruction of the device; 0: none */
 } Writer;
 
-enum { PAGE_BITS = 14, DIRECTORY_BITS = 12 };
+enum {
+    PAGE_BITS = 14,
+    DIRECTORY_BITS = 12,
+    PAGE_CELLS = 1 << PAGE_BITS,
+    DIRECTORY_PAGES = 1 << DIRECTORY_BITS
+};
+
+/* What a cell was before it was copied here. */
+typedef struct CellOrigin {
+    uint32_t writer; /* index + 1; 0: it was not copied */
+    uint64_t cell;
+} CellOrigin;
 
 typedef struct Page {
-    float *value;      /* NULL where no arithmetic is done */
-    uint32_t *writer;  /* index + 1; 0: never written */
-    uint32_t *crossed; /* NULL, or the last writer of whom the other side, of
-                        * host and device, has read the cell */
+    float *value;       /* NULL where no arithmetic is done */
+    uint32_t *writer;   /* index + 1; 0: never written */
+    CellOrigin *origin; /* NULL where no copies lie */
+    uint32_t *crossed;  /* NULL, or the last writer of whom the other side, of
+                         * host and device, has read the cell */
 } Page;
 
 typedef struct Cells {
@@ -166,6 +179,25 @@ void memory_read(Run *run, const Place *place, Box box, const char *what,
 const Place *memory_written(const Run *run, uint32_t memory, uint64_t cell);
 /* True if the operand's first cell was never written. */
 bool memory_is_blank(const Run *run, const Place *place);
+
+/* NULL: nobody has written there. */
+static inline Page *page_of(const Cells *cells, uint64_t cell) {
+    Page **pages = cells->directory[cell >> (PAGE_BITS + DIRECTORY_BITS)];
+    return pages ? pages[cell >> PAGE_BITS & (DIRECTORY_PAGES - 1)] : NULL;
+}
+
+/* agree.c */
+/* Whether cells of the writer hold what the reader takes them for, as far as it
+ * reads them. */
+bool place_agrees(const Run *run, const Place *reader, const Place *writer,
+                  Box box);
+/* Parts that are read together are parts of the same volume: of `part`, the
+ * first of them, which this remembers. */
+bool parents_agree(const Place **part, const Place *writer);
+/* Columns of the reader, in its row h from column w on, that are the same ones
+ * of the writer. */
+uint32_t columns_shared(const Place *reader, const Place *writer, uint32_t h,
+                        uint32_t w);
 
 /* access.c: tells options.watcher what was read and written. */
 void access_open(Run *run);

@@ -80,13 +80,12 @@ def verify(path, machine, extra):
 
 def bounds_hold(report):
     """A result that is computed again spares a store and a load at most."""
-    compulsory, least, once, layers, moved, again = (
-        report[key] for key in (
-            "ddr_plan_compulsory_bytes", "ddr_bound_bytes",
-            "ddr_once_bound_bytes", "ddr_layers_bound_bytes",
-            "ddr_moved_bytes", "computed_again_bytes"))
-    return (compulsory <= least <= once <= layers and least <= moved and
-            once <= moved + 2 * again)
+    least, order, apart, once, layers = (
+        report[f"ddr_{kind}bound_bytes"]
+        for kind in ("", "order_", "apart_", "once_", "layers_"))
+    moved, again = report["ddr_moved_bytes"], report["computed_again_bytes"]
+    return (least <= min(order, apart, once) and max(order, once) <= layers and
+            max(order, apart) <= moved and once <= moved + 2 * again)
 
 
 def main(folder):

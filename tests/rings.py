@@ -71,7 +71,7 @@ def run(command, network, machine, size, *more):
 def moved(network, machine, size, folder):
     plan = run("compile", network, machine, size, "-o", folder)
     return plan and (plan["ddr_moved_bytes"]
-                     - plan["ddr_plan_compulsory_bytes"])
+                     - plan["ddr_bound_bytes"])
 
 
 def main():

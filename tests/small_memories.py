@@ -96,7 +96,9 @@ def wrong(path, machine, size):
               "beyond the cap": report["am_peak_bytes"] <= size * len(
                   BESIDE.get(machine, "1")),
               "other bytes than planned": report["ddr_moved_bytes"] == moved,
-              "less than the bound": report["ddr_bound_bytes"] <= moved}
+              "less than the bound": all(
+                  report[f"ddr_{kind}bound_bytes"] <= moved
+                  for kind in ("", "order_", "apart_"))}
     return ", ".join(what for what, holds in checks.items() if not holds)
 
 

@@ -112,7 +112,7 @@ def wrong_with(network, size, least, machine=MACHINE):
         return f"moves {moved} bytes, planned {sim['ddr_moved_bytes']}"
     if sim["cycles"] != sim["plan_cycles"]:
         return f"takes {sim['cycles']} cycles, planned {sim['plan_cycles']}"
-    if sim["ddr_compulsory_bytes"] != sim["ddr_plan_compulsory_bytes"]:
+    if sim["ddr_compulsory_bytes"] != sim["ddr_bound_bytes"]:
         return "compulsory bytes differ"
     if least and moved != sim["ddr_compulsory_bytes"]:
         return f"moves {moved} bytes"

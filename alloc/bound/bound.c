@@ -1,18 +1,17 @@
-/* bound.c - how few bytes over DDR any plan in this order must move.
+/* bound.c - how few bytes over DDR plans of each kind must move.
  *
- * Input: alias classes of a network, none evicted. Output: compulsory bytes,
- * and lower bounds for three classes of plans. Compulsory: what engines read of
- * inputs and of what the host makes, once, and what they make for the host or
- * the user, once. Any plan: while a step runs that machine and layers do not
- * let run by parts, a *barrier*, its volumes are in active memory whole, all
- * steps before it are complete, none behind it has begun. What was made before
+ * Input: alias classes of a network, none evicted. Output: lower bounds for
+ * classes of plans. All listings: compulsory.c. Plans in this order: while a
+ * step runs that machine and layers do not let run by parts, a *barrier*, its
+ * volumes are in active memory whole, all steps before it are complete, none
+ * behind it has begun. What was made before
  * and is needed behind it shares what is left; the rest lies outside: a load
  * for each byte in each gap between two uses, and a store once, unless it is
  * there anyway. The program of spill_lp.c takes the cheapest fractions over all
  * barriers. Plans layer by layer - each complete before the next begins, none
  * twice - have a barrier between any two steps, whatever their tiles and
  * buffers take. A machine whose instructions run whole layers has no other
- * plans. Where rows cannot be put together in active memory: recompute_paths.c.
+ * plans. Where rows are not put together in active memory: recompute_paths.c.
  * Plans that compute nothing twice: single_compute_cuts.c.
  */
 #include "alloc/bound/bound.h"
@@ -32,40 +31,6 @@ double active_moved(const Facts *f) {
         least = element < least ? element : least;
     }
     return (double)f->total * f->spec->element / least;
-}
-
-static uint64_t tensor_moved(const Facts *f, TensorId t) {
-    Volume v = plan_volume(f->g, t);
-    return (uint64_t)v.c * v.h * v.w * f->spec->element;
-}
-
-/* Bytes of what comes from outside that some engine reads: of one that needs
- * most. Rows that no window meets need not come. */
-static uint64_t entering(const Facts *f, TensorId t) {
-    Volume v = plan_volume(f->g, t);
-    uint64_t most = 0;
-    for (uint32_t i = f->uses.start[t.i]; i < f->uses.start[t.i + 1]; i++) {
-        NodeId id = f->uses.node[i];
-        if (!on_engine(f, id))
-            continue;
-        Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
-        Feet rows = feet_of(f, id, 0), columns = feet_of(f, id, 1);
-        uint64_t n = (uint64_t)(feet_touched(&rows, v.h, out.h) *
-                                feet_touched(&columns, v.w, out.w));
-        most = n > most ? n : most;
-    }
-    return most * v.c * f->spec->element;
-}
-
-static uint64_t compulsory(const Facts *f) {
-    uint64_t sum = 0;
-    for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++) {
-        if (from_outside(f, t) && f->role[t.i].engine_reads)
-            sum += entering(f, t);
-        if (f->role[t.i].outside)
-            sum += tensor_moved(f, t);
-    }
-    return sum;
 }
 
 /* ---- barriers ---- */
@@ -227,21 +192,19 @@ static double waits_bound(Waits *waits, bool barriers) {
 void bound_make(const Decisions *d, Plan *plan) {
     const Facts *f = d->f;
     BaseTensors bases;
-    double any = 0, once = 0, layers = 0;
+    double more[PLAN_BOUNDS] = {0};
+    uint64_t any = maps_compulsory(f);
     if (base_tensors_make(f, &bases)) {
         Waits waits = waits_make(d, &bases);
-        layers = waits_bound(&waits, false);
-        any = f->spec->tiling.kind == HW_TILING_SOFTWARE
-                  ? waits_bound(&waits, true)
-                  : layers;
-        once = layers > 0 ? cuts_bound(f, &bases) : 0;
+        double layers = waits_bound(&waits, false);
+        more[PLAN_BOUND_ORDER] = f->spec->tiling.kind == HW_TILING_SOFTWARE
+                                     ? waits_bound(&waits, true)
+                                     : layers;
+        more[PLAN_BOUND_ONCE] = layers > 0 ? cuts_bound(f, &bases) : 0;
+        more[PLAN_BOUND_LAYERS] =
+            fmax(layers, fmax(more[PLAN_BOUND_ORDER], more[PLAN_BOUND_ONCE]));
     }
-    double paths = paths_bound(d);
-    any = paths > any ? paths : any;
-    once = once > any ? once : any;
-    layers = layers > once ? layers : once;
-    plan->ddr_compulsory = compulsory(f);
-    plan->ddr_bound = plan->ddr_compulsory + (uint64_t)any;
-    plan->ddr_once = plan->ddr_compulsory + (uint64_t)once;
-    plan->ddr_layers = plan->ddr_compulsory + (uint64_t)layers;
+    more[PLAN_BOUND_APART] = paths_bound(d);
+    for (uint32_t i = 0; i < PLAN_BOUNDS; i++)
+        plan->ddr_bound[i] = any + (uint64_t)more[i];
 }

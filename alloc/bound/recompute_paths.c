@@ -1,16 +1,17 @@
-/* recompute_paths.c - how few bytes over DDR any plan moves, in any order,
- * whatever it computes again, on machines that do not put rows together in
- * active memory.
+/* recompute_paths.c - how few bytes over DDR a plan moves, in any order,
+ * whatever it computes again, that does not put rows together in active memory.
  *
  * Input: a schedule. Output: a bound.
  * Machines: their instructions and transfers write volumes of their own, with
- * channels outside of rows: rows from two instructions cannot lie side by side
- * in all channels. So, of the rows that an instruction reads of an operand,
- * each channel was written by one instruction, with all of these rows, or came
- * by transfers. An instruction may make some channels of a result
- * (channel_pairs.c, channels_choose.c): a dense convolution from all channels
- * of its operand, of which all are there then, others each from its own. One
- * that copies reads at least what it writes.
+ * channels outside of rows: rows from two instructions do not lie side by side
+ * in all channels, unless one copies them there channel by channel, or makes
+ * each channel of each row by itself. Of other plans this says nothing. So, of
+ * the rows that an instruction reads of an operand, each channel was written by
+ * one instruction, with all of these rows, or came by transfers. An instruction
+ * may make some channels of a result (channel_pairs.c, channels_choose.c): a
+ * dense convolution from all channels of its operand, of which all are there
+ * then, others each from its own. One that copies reads at least what it
+ * writes.
  *
  * A *path* is a row of results, each read by the layer of the next, itself or
  * in a concat. Some instruction makes row y of the last one. What it reads of

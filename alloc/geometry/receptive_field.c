@@ -133,7 +133,7 @@ static bool by_parts(const Facts *f, NodeId id) {
     return on_engine(f, id) && ops >> f->legal[id.i].op & 1;
 }
 
-Feet feet_of(const Facts *f, NodeId id, uint32_t axis) {
+Feet feet_anywhere(const Facts *f, NodeId id, uint32_t axis) {
     const Node *node = graph_node(f->g, id);
     Feet feet = {.pointwise = node_goes_by_pixel(node),
                  .n = node->op == OP_CONV_POOL ? 2 : 1};
@@ -143,6 +143,11 @@ Feet feet_of(const Facts *f, NodeId id, uint32_t axis) {
         feet.foot[0].kind = FOOT_NONE;
     if (node->n_in)
         sizes_fill(f, node, axis, &feet);
+    return feet;
+}
+
+Feet feet_of(const Facts *f, NodeId id, uint32_t axis) {
+    Feet feet = feet_anywhere(f, id, axis);
     if (!by_parts(f, id))
         feet.foot[0].kind = feet.foot[1].kind = FOOT_ALL;
     return feet;

@@ -34,6 +34,8 @@ typedef struct Feet {
 
 /* Along rows (0) or columns. Of layers that never run by parts: all. */
 Feet feet_of(const Facts *f, NodeId id, uint32_t axis);
+/* The same whether it runs by parts or not. */
+Feet feet_anywhere(const Facts *f, NodeId id, uint32_t axis);
 /* Pixels of an operand of `size`, each of which some of `made` of the result is
  * made from. */
 Span feet_reads(const Feet *feet, int64_t size, Span made);

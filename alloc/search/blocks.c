@@ -16,6 +16,7 @@
 #include "hwspec/cost.h"
 
 #include <math.h>
+#include <string.h>
 
 /* How large blocks are, and whether loads ahead take the place of some. */
 static const StageWay block_ways[] = {{.share = 4},
@@ -397,10 +398,7 @@ static Plan *plan_of(const Staging *s) {
         plan->cost.cycles = s->options->cycles(s->options->context, plan);
     if (s->all.best.size < s->schedule->spec->memory[0].size)
         plan->am_planned = s->all.best.size;
-    plan->ddr_compulsory = s->bound.ddr_compulsory;
-    plan->ddr_bound = s->bound.ddr_bound;
-    plan->ddr_once = s->bound.ddr_once;
-    plan->ddr_layers = s->bound.ddr_layers;
+    memcpy(plan->ddr_bound, s->bound.ddr_bound, sizeof plan->ddr_bound);
     plan->n_front = archive_front(s->arena, &s->archive, &plan->front);
     return plan;
 }

@@ -15,6 +15,7 @@
  * alone moves, or fewer weights.
  */
 #include "alloc/alloc.h"
+#include "alloc/bound/bound.h"
 #include "alloc/overlap/overlap.h"
 #include "alloc/weights/weights.h"
 #include "base/arith.h"
@@ -233,11 +234,9 @@ static Plan *repeat(Images *im) {
     plan->block = blocks(im);
     plan->repl = repeat_repl(im);
     plan->ddr_moved *= im->n;
-    plan->ddr_compulsory *= im->n;
-    plan->ddr_bound *= im->n;
-    plan->ddr_once *= im->n;
+    for (uint32_t i = 0; i < PLAN_BOUNDS; i++)
+        plan->ddr_bound[i] *= im->n;
     plan->ddr_again *= im->n;
-    plan->ddr_layers *= im->n;
     plan->images = im->n;
     return plan;
 }
@@ -384,11 +383,8 @@ static Plan *share_blocks(Images *im, Plan *plan) {
 /* What each image reads again one reading does for. */
 static void read_once(const Images *im, Plan *plan) {
     uint64_t again =
-        (im->n - 1) * plan_staged_weights(im->as_planned->schedule);
-    plan->ddr_compulsory -= again;
-    plan->ddr_bound -= again;
-    plan->ddr_once -= again;
-    plan->ddr_layers -= again;
+        (im->n - 1) * weights_bound(im->arena, im->as_planned->schedule);
+    plan_bounds_add(plan, -(int64_t)again);
 }
 
 const Plan *plan_images(Arena *arena, Diag *diag, const Plan *one,

@@ -557,7 +557,7 @@ Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
     s->kinds = all_kinds(first->f);
     s->never = memory_bound(&first->d);
     bound_make(&first->d, bound);
-    s->compulsory = bound->ddr_compulsory;
+    s->compulsory = bound->ddr_bound[PLAN_BOUND_ANY];
     s->hastens = hastens(s);
     return first;
 }

@@ -634,9 +634,10 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
     }
     say_weights(&y, &text);
     say_planned(&y, &text);
-    PlanBound bound = plan_bound(plan);
+    PlanBoundKind bound = plan_bound(plan);
     text_addf(&text, "bytes: %s moved; compulsory %s, bound %s (%s)\n",
-              num(&y, plan->ddr_moved), num(&y, plan->ddr_compulsory),
-              num(&y, bound.bytes), bound.of);
+              num(&y, plan->ddr_moved),
+              num(&y, plan->ddr_bound[PLAN_BOUND_ANY]),
+              num(&y, plan->ddr_bound[bound]), plan_bound_words(plan, bound));
     return text_str(&text);
 }

@@ -83,16 +83,23 @@ static void hold(const char *machine, Planning *planning, uint64_t seed,
         const Graph *g = build(arena, diag, seed);
         const Plan *plan = planning(arena, diag, spec, g, &does_not_fit);
         if (plan) {
-            assert_true(plan->ddr_compulsory <= plan->ddr_bound);
-            assert_true(plan->ddr_bound <= plan->ddr_once);
-            assert_true(plan->ddr_once <= plan->ddr_layers);
-            assert_true(plan->ddr_bound <= plan->ddr_moved);
-            assert_true(plan->ddr_once <=
-                        plan->ddr_moved + 2 * plan->ddr_again);
+            const uint64_t *bound = plan->ddr_bound;
+            uint64_t once = bound[PLAN_BOUND_ONCE];
+            for (uint32_t i = 0; i < PLAN_BOUNDS; i++)
+                assert_true(bound[PLAN_BOUND_ANY] <= bound[i]);
+            assert_true(once <= bound[PLAN_BOUND_LAYERS]);
+            assert_true(bound[PLAN_BOUND_ORDER] <= bound[PLAN_BOUND_LAYERS]);
+            assert_true(bound[PLAN_BOUND_ORDER] <= plan->ddr_moved);
+            assert_true(bound[PLAN_BOUND_APART] <= plan->ddr_moved);
+            assert_true(once <= plan->ddr_moved + 2 * plan->ddr_again);
             if (planning == net_plan_layers)
-                assert_true(plan->ddr_layers <= plan->ddr_moved);
+                assert_true(bound[PLAN_BOUND_LAYERS] <= plan->ddr_moved);
             count->found++;
-            count->more += plan->ddr_once > plan->ddr_compulsory;
+            for (uint32_t i = 1; i < PLAN_BOUND_LAYERS; i++)
+                if (bound[i] > bound[PLAN_BOUND_ANY]) {
+                    count->more++;
+                    break;
+                }
         }
         arena_free(arena);
     }
@@ -144,7 +151,8 @@ static void not_all_enters(void **state) {
     Case c = case_new(1 << 16);
     TensorId x = net_input(c.g, 2, 9, 9);
     graph_mark_output(c.g, net_pool(c.g, c.diag, "half", x, 1, 4, 0));
-    assert_int_equal(case_plan(&c)->ddr_compulsory, 2 * 3 * 3 + 2 * 3 * 3);
+    assert_int_equal(case_plan(&c)->ddr_bound[PLAN_BOUND_ANY],
+                     2 * 3 * 3 + 2 * 3 * 3);
     arena_free(c.arena);
 }
 
@@ -318,13 +326,13 @@ static void none_moves_less(void **state) {
             BaseTensors leaves;
             bound_make(&a->d, &plan);
             assert_true(base_tensors_make(a->f, &leaves));
-            uint64_t once =
-                plan.ddr_compulsory + (uint64_t)cuts_bound(a->f, &leaves);
+            uint64_t once = plan.ddr_bound[PLAN_BOUND_ANY] +
+                            (uint64_t)cuts_bound(a->f, &leaves);
             uint32_t least = search(&s);
             assert_true(once <= least);
             compared += least < COSTS;
             equal += once == least;
-            more += least < COSTS && once > plan.ddr_compulsory;
+            more += least < COSTS && once > plan.ddr_bound[PLAN_BOUND_ANY];
             arena_free(c.arena);
         }
     print_message("%u networks, %u bounds are what is least, %u more than "

@@ -29,7 +29,7 @@ static void one_channel_stays(void **state) {
     const Plan *plan = case_plan_layers(&c);
     assert_string_equal(plan->planner, "gaps");
     assert_int_equal(plan->ddr_moved,
-                     plan->ddr_compulsory + 2 * 3 * CHANNEL_BYTES);
+                     plan->ddr_bound[PLAN_BOUND_ANY] + 2 * 3 * CHANNEL_BYTES);
     uint32_t parts = 0;
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Placement *out = &plan->placement[plan->action[i].out];
@@ -220,10 +220,13 @@ static void bounds_hold(void **state) {
                 arena, diag, &toy_new(arena, size, 1)->spec,
                 net_random(arena, diag, seed, 12, 33), &does_not_fit);
             if (plan) {
-                assert_true(plan->ddr_bound <= plan->ddr_layers);
-                assert_true(plan->ddr_layers <= plan->ddr_moved);
+                assert_true(plan->ddr_bound[PLAN_BOUND_ORDER] <=
+                            plan->ddr_bound[PLAN_BOUND_LAYERS]);
+                assert_true(plan->ddr_bound[PLAN_BOUND_LAYERS] <=
+                            plan->ddr_moved);
                 found++;
-                more += plan->ddr_bound < plan->ddr_layers;
+                more += plan->ddr_bound[PLAN_BOUND_ORDER] <
+                        plan->ddr_bound[PLAN_BOUND_LAYERS];
             }
             arena_free(arena);
         }

@@ -58,8 +58,8 @@ static void two_stripes(void **state) {
            "run a 3..7 again 2\n"
            "run b 4..7\n"
            "store b 4..7\n");
-    assert_int_equal(plan->ddr_compulsory, 256);
-    assert_int_equal(plan->ddr_bound, 256);
+    assert_int_equal(plan->ddr_bound[PLAN_BOUND_ANY], 256);
+    assert_int_equal(plan->ddr_bound[PLAN_BOUND_ORDER], 256);
     assert_int_equal(plan->ddr_moved, 256 + 4 * 16);
     arena_free(c.arena);
 }
@@ -69,7 +69,7 @@ static void whole_when_it_fits(void **state) {
     Case c = chain(640);
     const Plan *plan = case_plan(&c);
     assert_false(plan->two_levels);
-    assert_int_equal(plan->ddr_moved, plan->ddr_compulsory);
+    assert_int_equal(plan->ddr_moved, plan->ddr_bound[PLAN_BOUND_ANY]);
     arena_free(c.arena);
 }
 
@@ -156,8 +156,9 @@ static void barrier(void **state) {
     const Plan *plan = case_plan(&c);
     /* a (128) waits while b (128) becomes d (128): 84 do not fit; a store and
      * a load of each */
-    assert_int_equal(plan->ddr_bound, plan->ddr_compulsory + 2 * 84);
-    assert_true(plan->ddr_moved >= plan->ddr_bound);
+    assert_int_equal(plan->ddr_bound[PLAN_BOUND_ORDER],
+                     plan->ddr_bound[PLAN_BOUND_ANY] + 2 * 84);
+    assert_true(plan->ddr_moved >= plan->ddr_bound[PLAN_BOUND_ORDER]);
     arena_free(c.arena);
 }
 

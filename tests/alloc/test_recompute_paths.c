@@ -186,7 +186,7 @@ static void hold(uint64_t seed, uint32_t n, uint32_t am, Count *count) {
     const Attempt *a =
         attempt_new(c.arena, schedule, &c.toy->spec, &options, NULL, NULL);
     bound_make(&a->d, &plan);
-    double bound = (double)plan.ddr_compulsory + paths_bound(&a->d);
+    double bound = (double)plan.ddr_bound[PLAN_BOUND_ANY] + paths_bound(&a->d);
     uint32_t least = search(&chain);
     assert_true(bound <= least);
     count->compared += least < COSTS;

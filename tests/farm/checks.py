@@ -303,7 +303,8 @@ def figures(point):
         if told not in (None, counted):
             raise Wrong("figures", f"{name}: {told} planned, {counted} "
                         "counted")
-    bound = v.get("ddr_bound_bytes", 0)
+    bound = max(v.get(f"ddr_{kind}bound_bytes", 0)
+                for kind in ("", "order_", "apart_"))
     if bound > moved:
         raise Wrong("bound", f"{bound} at least, {moved} moved")
     if v["am_peak_bytes"] > v["am_capacity_bytes"]:
