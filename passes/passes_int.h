@@ -6,10 +6,10 @@
 #include "passes/rule.h"
 
 /* Sets of rules; each is applied by the pass of the same name. */
-extern const RuleSet bias_rules, tokens_rules, clean_rules, gate_rules,
-    delay_rules, emulate_rules, fold_rules, forms_rules, fuse_rules,
-    split_rules, groups_rules, stride_rules, around_rules, phases_rules,
-    sample_rules, slabs_rules, pipeline_rules;
+extern const RuleSet bias_rules, clean_rules, gate_rules, delay_rules,
+    emulate_rules, fold_rules, forms_rules, fuse_rules, split_rules,
+    groups_rules, stride_rules, around_rules, phases_rules, sample_rules,
+    slabs_rules, pipeline_rules;
 extern const RuleSet *const rule_sets[]; /* all, in order; NULL at the end */
 
 /* The pass of bands.c. */

@@ -6,7 +6,6 @@
         return rules_apply(g, context, &set##_rules);                          \
     }
 RULES(bias)
-RULES(tokens)
 RULES(clean)
 RULES(gate)
 RULES(forms)
@@ -29,8 +28,6 @@ const Pass passes[] = {
      "sums behind inner products become biases; GELU becomes one layer"},
     {"volumes", volumes_run, 0, 0, 0,
      "tokens, lines of time and heads become pixels and channels of volumes"},
-    {"tokens", run_tokens, 0, 0, 0,
-     "inner products over many rows become convolutions"},
     {"clean", run_clean, 0, FACT_NO_IDENTITY, 0,
      "layers that compute nothing go"},
     {"canon", canon_run, FACT_NO_IDENTITY, 0, 0,
@@ -73,8 +70,8 @@ const Pass passes[] = {
 const uint32_t n_passes = sizeof passes / sizeof *passes;
 
 const RuleSet *const rule_sets[] = {
-    &bias_rules,   &tokens_rules,   &clean_rules,   &gate_rules,   &forms_rules,
-    &groups_rules, &delay_rules,    &emulate_rules, &fold_rules,   &split_rules,
-    &fuse_rules,   &stride_rules,   &phases_rules,  &sample_rules, &slabs_rules,
-    &around_rules, &pipeline_rules, NULL,
+    &bias_rules,     &clean_rules,   &gate_rules,   &forms_rules, &groups_rules,
+    &delay_rules,    &emulate_rules, &fold_rules,   &split_rules, &fuse_rules,
+    &stride_rules,   &phases_rules,  &sample_rules, &slabs_rules, &around_rules,
+    &pipeline_rules, NULL,
 };

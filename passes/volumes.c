@@ -1,12 +1,11 @@
 /* volumes.c - the pass `volumes`: tensors of tokens become volumes whose pixels
  * they are.
  *
- * In: a graph and a machine whose engines gather. Out: the same
- * function, in which what works on [tokens, channels], on lines of time or on
- * heads of attention works on volumes [1, c, h, w]; a reshape, a transposition,
- * a slice, a roll, a window is a view (view.h), and no layer. A layer that
- * cannot be converted reads tensors of their own shapes, which are made of
- * volumes where needed.
+ * In: a graph and a machine. Out: the same function, in which what works on
+ * [tokens, channels], on lines of time or on heads of attention works on
+ * volumes [1, c, h, w]; a reshape, a transposition, a slice, a roll, a window
+ * is a view (view.h), and no layer. A layer that cannot be converted reads
+ * tensors of their own shapes, which are made of volumes where needed.
  */
 #include "passes/volumes.h"
 
@@ -515,7 +514,7 @@ static bool may_convert(const Volumes *v) {
 bool volumes_run(Graph *g, PassContext *context) {
     Volumes v = {.g = g, .context = context, .arena = context->scratch};
     uint32_t nodes = g->node.n;
-    if (!context->spec || !volumes_has(&v, HW_OP_GATHER))
+    if (!context->spec)
         return true;
     v.n = g->tensor.n;
     v.view = ARENA_ARRAY(v.arena, View, v.n);

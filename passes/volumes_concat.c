@@ -132,8 +132,7 @@ static bool joins_tokens(Volumes *v) {
                 return false;
             own = k;
         }
-    if (own == NONE || !volumes_has(v, HW_OP_ADD_CONSTANTS) ||
-        !volumes_compact(v, &view))
+    if (own == NONE || !volumes_compact(v, &view))
         return false;
     uint32_t c = view.size[VIEW_C],
              tokens = graph_tensor(v->g, v->node->out[0])->shape.dim[axis],

@@ -146,8 +146,7 @@ bool convert_matmul(Volumes *v) {
     View a, b;
     Windows x, y;
     if (v->node->act.kind != ACT_NONE || !volumes_see(v, 0, &a) ||
-        !volumes_see(v, 1, &b) || !volumes_has(v, HW_OP_MATMUL_CHANNELS) ||
-        !volumes_has(v, HW_OP_MATMUL_PIXELS) || a.rank < 2 || a.rank != b.rank)
+        !volumes_see(v, 1, &b) || a.rank < 2 || a.rank != b.rank)
         return false;
     uint32_t last = a.rank - 1, inner = last - 1;
     bool sums = view_moves(&b, last) == MOVES_CHANNELS;

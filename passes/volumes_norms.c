@@ -126,8 +126,7 @@ static uint32_t groups_of(Volumes *v, const View *view, uint32_t from,
 
 static bool give_norm(Volumes *v, View view, uint32_t axis, double eps,
                       uint32_t rms) {
-    if (!volumes_has(v, rms ? HW_OP_RMSNORM : HW_OP_LAYERNORM) ||
-        volumes_has_act(v) || !volumes_compact(v, &view))
+    if (volumes_has_act(v) || !volumes_compact(v, &view))
         return false;
     uint32_t groups = groups_of(v, &view, axis, view.rank);
     if (!groups)
@@ -148,7 +147,7 @@ static bool give_group_norm(Volumes *v) {
     View view;
     uint32_t axis = v->node->attr.norm.axis;
     if (axis != 2 || v->node->attr.norm.rms || volumes_has_act(v) ||
-        !volumes_has(v, HW_OP_GROUP_NORM) || !volumes_see(v, 0, &view))
+        !volumes_see(v, 0, &view))
         return false;
     Shape shape = view_shape(&view);
     uint64_t n = shape_count(&shape);
@@ -174,7 +173,9 @@ bool convert_norm(Volumes *v) {
     bool last = !v->node->attr.norm.axes && !v->node->attr.norm.groups;
     if (last && give_group_norm(v))
         return true;
-    if (!last || (volumes_plain(v, 0) && axis + 1 != rank) ||
+    HwOp op = v->node->attr.norm.rms ? HW_OP_RMSNORM : HW_OP_LAYERNORM;
+    bool plain = volumes_plain(v, 0);
+    if (!last || (plain && (axis + 1 != rank || !volumes_has(v, op))) ||
         !volumes_see_last(v, 0, &view))
         return false;
     return give_norm(v, view, axis, v->node->attr.norm.eps,
@@ -210,7 +211,7 @@ bool convert_softmax(Volumes *v) {
     uint32_t axis = v->node->attr.axis.axis;
     bool line = axis + 1 == volumes_in(v, 0)->rank;
     if (volumes_plain(v, 0) || v->node->attr.axis.groups ||
-        volumes_has_act(v) || !volumes_has(v, HW_OP_SOFTMAX) ||
+        volumes_has_act(v) ||
         !(line ? volumes_see_last(v, 0, &view) : volumes_see(v, 0, &view)) ||
         !volumes_compact(v, &view))
         return false;
@@ -266,7 +267,7 @@ static bool sums(View *view, Layer *layer, const Volumes *v, uint32_t moves) {
     layer->attr.reduce.kind = v->node->attr.reduce.kind;
     layer->attr.reduce.axes = 1u << 1;
     view->size[VIEW_C] = 1;
-    return moves == MOVES_CHANNELS && volumes_has(v, HW_OP_REDUCE_MEAN);
+    return moves == MOVES_CHANNELS;
 }
 
 /* Of an image by itself the passes that follow know means over both. */

@@ -1,5 +1,6 @@
 /* volumes_ops.c - layers over views of volumes; see volumes.c. Each function
  * converts the node at hand, or says that it cannot. */
+#include "passes/legal.h"
 #include "passes/volumes.h"
 
 #include <math.h>
@@ -326,8 +327,7 @@ static bool by_constants(Volumes *v, const View *view, bool adds,
     Shape period = periods(view, value);
     double *part = ARENA_ARRAY(v->arena, double, shape_count(&period));
     size_t i = 0;
-    if (!volumes_has(v, adds ? HW_OP_ADD_CONSTANTS : HW_OP_MUL_CONSTANTS) ||
-        volumes_has_act(v))
+    if (volumes_has_act(v))
         return false;
     for (uint32_t c = 0; c < period.dim[0]; c++)
         for (uint32_t y = 0; y < period.dim[1]; y++)
@@ -443,7 +443,8 @@ static bool join_views(Volumes *v) {
         return false;
     Layer layer = layer_of(OP_ELTWISE, "volume", lead.base);
     layer.attr.elt = node->attr.elt;
-    if (node->n_in == 2 && node->attr.elt.kind == ELT_SUB) {
+    if (node->n_in == 2 && node->attr.elt.kind == ELT_SUB &&
+        volumes_has(v, HW_OP_ADD) && volumes_has(v, HW_OP_SCALE)) {
         negate(v, &view[1]);
         layer.attr.elt.kind = ELT_ADD;
     }
@@ -497,8 +498,6 @@ static ConstId turned_weights(Volumes *v, const uint32_t *channel, uint32_t k,
 static bool is_token(const Volumes *v) {
     TensorId out = v->node->out[0];
     bool token = false;
-    if (volumes_in(v, 0)->dim[0] != 1)
-        return false;
     for (NodeId id = {0}; id.i < v->g->node.n; id.i++) {
         const Node *node = graph_node(v->g, id);
         bool reads = !node->dead && node->n_in == 1 && node->n_out == 1 &&
@@ -509,14 +508,26 @@ static bool is_token(const Volumes *v) {
     return token;
 }
 
+/* Fewer are images of a batch: not worth the transpositions. */
+enum { FEWEST_ROWS = 4 };
+
+/* Of a tensor that is no view: does it stay an inner product? */
+static bool stays_fc(const Volumes *v, bool token) {
+    const Shape *in = volumes_in(v, 0);
+    return volumes_plain(v, 0) &&
+           (in->rank != 2 ||
+            (!token &&
+             (in->dim[0] < FEWEST_ROWS ||
+              legal_check(v->arena, v->context->spec, v->g, v->id).engine >=
+                  0)));
+}
+
 bool convert_fc(Volumes *v) {
     View view;
     const Node *node = v->node;
     const Shape *in = volumes_in(v, 0);
     bool token = is_token(v);
-    bool lines =
-        volumes_plain(v, 0) && (in->rank != 2 || (in->dim[0] < 2 && !token));
-    if (lines || node->constant[CONST_WEIGHT].i == NONE ||
+    if (stays_fc(v, token) || node->constant[CONST_WEIGHT].i == NONE ||
         node->act.kind == ACT_PRELU || in->rank != 2 ||
         !volumes_see_last(v, 0, &view) || !volumes_compact(v, &view) ||
         (view_moves(&view, 0) == MOVES_CHANNELS && !volumes_swap(v, &view)) ||

@@ -104,6 +104,24 @@ const char *routine_set(RoutineKind kind, const AttrPair *pair,
     return NULL;
 }
 
+const char *routine_read(uint32_t n, const AttrPair *attr, RoutineKind *kind,
+                         double *number) {
+    const AttrPair *named = attr_find(attr, n, "routine");
+    uint32_t known = 0;
+    RoutineAttr own;
+    while (known < ROUTINE_COUNT && !attr_is(named, routine_name[known]))
+        known++;
+    if (known == ROUTINE_COUNT)
+        return "names no routine";
+    *kind = (RoutineKind)known;
+    routine_defaults(*kind, number);
+    const char *wrong = NULL;
+    for (uint32_t i = 0; !wrong && i < n; i++)
+        if (routine_attr_named(*kind, attr[i].name, &own))
+            wrong = routine_set(*kind, &attr[i], number);
+    return wrong;
+}
+
 double routine_real(const RoutineCall *call, const char *name, uint32_t i) {
     RoutineAttr attr = {0};
     return routine_attr_named(call->kind, name, &attr)

@@ -55,6 +55,10 @@ bool routine_attr_named(RoutineKind kind, const char *name, RoutineAttr *out);
 const char *routine_set(RoutineKind kind, const AttrPair *pair, double *number);
 /* What attributes are where nobody sets them. */
 void routine_defaults(RoutineKind kind, double *number);
+/* The routine that a layer's pairs name, and its numbers. NULL, or what is
+ * wrong. */
+const char *routine_read(uint32_t n, const AttrPair *attr, RoutineKind *kind,
+                         double *number);
 
 typedef struct RoutineCall {
     Arena *arena; /* for what the call needs meanwhile */

@@ -318,18 +318,8 @@ static bool run_routine(const HostCall *call) {
                            .in = call->in,
                            .out = call->out[0]};
     double number[ROUTINE_NUMBERS] = {0};
-    const char *wrong = "names no routine";
-    for (uint32_t k = 0; wrong && k < ROUTINE_COUNT; k++)
-        if (host_is(layer, "routine", routine_name[k])) {
-            routine.kind = (RoutineKind)k;
-            wrong = NULL;
-        }
-    if (!wrong)
-        routine_defaults(routine.kind, number);
-    RoutineAttr attr;
-    for (uint32_t i = 0; !wrong && i < layer->n_attrs; i++)
-        if (routine_attr_named(routine.kind, layer->attr[i].name, &attr))
-            wrong = routine_set(routine.kind, &layer->attr[i], number);
+    const char *wrong =
+        routine_read(layer->n_attrs, layer->attr, &routine.kind, number);
     Shape *shape = ARENA_ARRAY(call->run->work, Shape, layer->n_in);
     for (uint32_t i = 0; i < layer->n_in; i++)
         shape[i] = layer->in[i].shape;

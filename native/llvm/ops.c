@@ -10,7 +10,8 @@ static const OpRow *row_named(const OpRow *row, const char *name) {
 }
 
 const OpRow *op_of(const Kernel *k) {
-    const OpRow *const tables[] = {ops_window, ops_point, ops_move, ops_tensor};
+    const OpRow *const tables[] = {ops_window, ops_point, ops_move, ops_tensor,
+                                   ops_tokens};
     if (k->quant &&
         (k->quant->rule == QUANT_SUMS || k->quant->rule == QUANT_MEANS))
         return row_named(ops_codes, k->kind);

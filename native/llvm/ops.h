@@ -29,7 +29,8 @@ typedef struct OpRow {
     OpEmit *emit;
 } OpRow;
 /* NULL name at the end. */
-extern const OpRow ops_window[], ops_point[], ops_move[], ops_tensor[];
+extern const OpRow ops_window[], ops_point[], ops_move[], ops_tensor[],
+    ops_tokens[];
 /* Those of the rules "sums" and "means". */
 extern const OpRow ops_codes[];
 /* NULL: there is none for it. */
