@@ -14,7 +14,7 @@
 typedef struct EmitConstant {
     uint32_t at; /* the name that has their first byte's address */
     Loc loc;
-    uint32_t bytes; /* of a number: 1 or 4 */
+    TplType type;
     uint32_t n;
     const uint32_t *index;
     const Expr *const *extent;

@@ -29,11 +29,24 @@ typedef enum TplKind {
     TPL_FORGET   /* what instructions of a row held holds no longer */
 } TplKind;
 
+/* Of numbers in memories: whole, of 1, 2 or 4 bytes. */
+typedef struct TplType {
+    uint32_t bytes;
+    bool is_unsigned;
+} TplType;
+
+static inline int64_t tpl_least(TplType t) {
+    return t.is_unsigned ? 0 : -(INT64_C(1) << (8 * t.bytes - 1));
+}
+static inline int64_t tpl_most(TplType t) {
+    return (INT64_C(1) << (8 * t.bytes - (t.is_unsigned ? 0 : 1))) - 1;
+}
+
 /* Numbers in a memory: (r, c) at `at + r * row + c * column`, in bytes. */
 typedef struct TplView {
     bool there;
     uint32_t memory;
-    uint32_t bytes;   /* of a number: 1 or 4, signed */
+    TplType type;
     const Expr *when; /* NULL: always; else zeros where it does not hold */
     const Expr *at, *row, *column;
 } TplView;
@@ -43,6 +56,8 @@ typedef struct TplSet {
     const Expr *index; /* of a vector */
     const Expr *value, *by;
 } TplSet;
+
+typedef enum TplRound { TPL_HALF_EVEN, TPL_HALF_UP, TPL_FLOOR } TplRound;
 
 enum { TPL_FROM, TPL_BY, TPL_PLUS, TPL_TO, TPL_VIEWS };
 
@@ -59,9 +74,10 @@ struct TplStep {
     TplView view[TPL_VIEWS];
     const Expr *rows, *columns, *depth;
     /* of the result: times a float, rounded (`carry`: as a machine does that
-     * adds 1 in floats); shifted right; held in `bits`; at least; added to what
-     * is there */
+     * adds 1 in floats); shifted right, rounded; held in `bits`; at least;
+     * added to what is there */
     const Expr *scale, *carry, *shift, *least, *add;
+    TplRound round;
     uint32_t bits;
 };
 

@@ -9,15 +9,15 @@ static void put(Emitter *e, uint32_t bytes, int64_t value) {
 }
 
 static bool put_value(Emitter *e, const EmitConstant *c) {
-    int64_t value, half = INT64_C(1) << (8 * c->bytes - 1);
+    int64_t value;
     if (!template_eval(&e->run, c->value, 0, &value))
         return false;
-    if (value < -half || value >= half)
+    if (value < tpl_least(c->type) || value > tpl_most(c->type))
         return template_fail(&e->run, c->loc,
                              arena_printf(e->arena,
                                           "%lld is no number of %u bits",
-                                          (long long)value, 8 * c->bytes));
-    put(e, c->bytes, value);
+                                          (long long)value, 8 * c->type.bytes));
+    put(e, c->type.bytes, value);
     return true;
 }
 

@@ -46,6 +46,10 @@ static bool logarithm(const Expr *e, int64_t a, int64_t *out,
     return true;
 }
 
+static int64_t power_of_two(int64_t a) {
+    return a < 0 || a > 62 ? 0 : INT64_C(1) << a;
+}
+
 static bool compare(ExprKind kind, int64_t a, int64_t b) {
     switch (kind) {
     case EXPR_LT:
@@ -96,6 +100,10 @@ static bool combine(const Expr *e, const int64_t *v, int64_t *out,
         return modulo(e, a, b, out, fault);
     case EXPR_ROUND_UP:
         return round_to(e, a, b, out, fault);
+    case EXPR_EXP2:
+        *out = power_of_two(a);
+        wraps = a > 62;
+        break;
     case EXPR_LOG2:
         return logarithm(e, a, out, fault);
     case EXPR_NOT:

@@ -111,7 +111,8 @@ static const Expr *parse_or(Parser *p);
  * takes it, so that `a < b < c` is found. */
 static bool need_number(Parser *p, const Expr *e, const char *at) {
     if (e && e->is_flag)
-        FAIL(p, at, "a condition stands where a number is wanted");
+        FAIL(p, at, "%s is a condition, where a number is wanted",
+             expr_text(p->names->arena, p->names, e, NULL));
     return e && !e->is_flag;
 }
 

@@ -159,6 +159,14 @@ static ExprRange logarithm(Walk *w, const Expr *e) {
     return (ExprRange){floor_log2(most(a.lo, 1)), floor_log2(most(a.hi, 1))};
 }
 
+static ExprRange power_of_two(Walk *w, const Expr *e) {
+    ExprRange a = walk(w, e->arg[0]);
+    return (ExprRange){a.lo < 0 ? 0 : INT64_C(1) << (a.lo > 62 ? 62 : a.lo),
+                       a.hi < 0    ? 0
+                       : a.hi > 62 ? INT64_MAX
+                                   : INT64_C(1) << a.hi};
+}
+
 static ExprRange of_name(Walk *w, const Expr *e) {
     const ExprName *name = &w->bounds->names->list.at[e->name];
     for (uint32_t i = 0; i < e->n; i++)
@@ -243,6 +251,8 @@ static ExprRange walk(Walk *w, const Expr *e) {
         return absolute(walk(w, e->arg[0]));
     case EXPR_ROUND_UP:
         return round_to(w, e);
+    case EXPR_EXP2:
+        return power_of_two(w, e);
     case EXPR_LOG2:
         return logarithm(w, e);
     case EXPR_BITS:

@@ -87,20 +87,17 @@ static void read_indices(Reader *t, YamlNode *map, EmitConstant *out) {
 }
 
 static void read_constants(Reader *t, YamlNode *map, EmitWay *out) {
-    static const char *const types[] = {"s8", "s32", NULL};
     if (!map || !yaml_is(t->r->diag, map, YAML_MAP))
         return;
     EmitConstant *list = ARENA_ARRAY(t->r->arena, EmitConstant, map->n + 1);
     for (uint32_t i = 0; i < map->n; i++) {
         YamlNode *one = yaml_get(map, map->key[i]);
         EmitConstant *c = &list[i];
-        uint32_t type = 0;
         *c = (EmitConstant){.loc = map->key_loc[i]};
         c->at = name_of(t, map->key[i], map->key_loc[i]);
         if (!yaml_is(t->r->diag, one, YAML_MAP))
             continue;
-        yaml_enum(t->r->diag, yaml_need(t->r->diag, one, "type"), types, &type);
-        c->bytes = type ? 4 : 1;
+        format_read_type(t->r, one, &c->type);
         read_indices(t, yaml_need(t->r->diag, one, "each"), c);
         c->value = expr_of(t, one, "value", true);
     }

@@ -227,6 +227,7 @@ static inline uint64_t load_bits(const HwFormat *format, const uint8_t *at,
 
 /* ---- read_items.c ---- */
 
+struct TplType;
 typedef struct ItemReader {
     Arena *arena;
     Diag *diag;
@@ -243,6 +244,8 @@ typedef struct ItemReader {
 void format_read_items(ItemReader *r, YamlNode *node, uint32_t *n, Item **out);
 /* An expression; NULL after an error. */
 const Expr *format_read_expr(ItemReader *r, YamlNode *node);
+/* The type of numbers in a memory, under `type`. */
+void format_read_type(ItemReader *r, YamlNode *map, struct TplType *out);
 /* A type: u8, s24, flag, f32, 1..64, [1, 3]. */
 bool format_read_domain(Arena *arena, Diag *diag, YamlNode *node,
                         ExprName *name);

@@ -93,10 +93,17 @@ static void read_sets(Reader *t, YamlNode *map, bool two, TplStep *out) {
     out->set = set;
 }
 
-static void read_view(Reader *t, YamlNode *map, const char *key, TplView *out) {
-    static const char *const types[] = {"s8", "s32", NULL};
-    const char *name = "";
+void format_read_type(ItemReader *r, YamlNode *map, TplType *out) {
+    static const char *const names[] = {"s8", "s32", "u8", "s16", "u16", NULL};
+    static const TplType types[] = {
+        {1, false}, {4, false}, {1, true}, {2, false}, {2, true}};
     uint32_t type = 0;
+    yaml_enum(r->diag, yaml_need(r->diag, map, "type"), names, &type);
+    *out = types[type];
+}
+
+static void read_view(Reader *t, YamlNode *map, const char *key, TplView *out) {
+    const char *name = "";
     YamlNode *memory = yaml_need(t->r->diag, map, key);
     out->there = true;
     if (!memory || !yaml_str(t->r->diag, memory, &name))
@@ -106,8 +113,7 @@ static void read_view(Reader *t, YamlNode *map, const char *key, TplView *out) {
         out->memory++;
     if (out->memory == t->spec->n_memories)
         diag_error(t->r->diag, memory->loc, "there is no memory `%s`", name);
-    yaml_enum(t->r->diag, yaml_need(t->r->diag, map, "type"), types, &type);
-    out->bytes = type ? 4 : 1;
+    format_read_type(t->r, map, &out->type);
     out->when = expr_of(t, map, "when");
     out->at = expr_of(t, map, "at");
     out->row = expr_of(t, map, "row");
@@ -118,7 +124,10 @@ static void read_view(Reader *t, YamlNode *map, const char *key, TplView *out) {
 
 static void read_views(Reader *t, YamlNode *map, TplStep *out) {
     static const char *const keys[] = {"from", "by", "plus", "to"};
+    static const char *const rounds[] = {"half_even", "half_up", "floor", NULL};
+    YamlNode *rounding = yaml_get(map, "round");
     uint64_t bits = 0;
+    uint32_t round = TPL_HALF_EVEN;
     if (!yaml_is(t->r->diag, map, YAML_MAP))
         return;
     for (int i = 0; i < TPL_VIEWS; i++) {
@@ -132,6 +141,9 @@ static void read_views(Reader *t, YamlNode *map, TplStep *out) {
     out->scale = expr_of(t, map, "scale");
     out->carry = expr_of(t, map, "carry");
     out->shift = expr_of(t, map, "shift");
+    if (rounding)
+        yaml_enum(t->r->diag, rounding, rounds, &round);
+    out->round = (TplRound)round;
     out->least = expr_of(t, map, "least");
     out->add = expr_of(t, map, "add");
     if (yaml_u64(t->r->diag, yaml_get(map, "bits"), &bits))
@@ -154,6 +166,21 @@ static void read_body(Reader *t, YamlNode *map, TplStep *out) {
     YamlNode *other = yaml_get(map, "else");
     if (other && out->kind == TPL_WHEN)
         read_steps(t, other, &out->n_others, &out->other);
+}
+
+/* Of several ranges the first is the outermost: each holds the next. */
+static void nest(Reader *t, const YamlNode *node, TplStep *out) {
+    if (!out->n_sets)
+        diag_error(t->r->diag, node->loc, "a range is needed");
+    while (out->n_sets > 1) {
+        TplStep *inner = ARENA_NEW(t->r->arena, TplStep);
+        *inner = *out;
+        inner->set = &out->set[out->n_sets - 1];
+        inner->n_sets = 1;
+        out->n = 1;
+        out->step = inner;
+        out->n_sets--;
+    }
 }
 
 static void read_target(Reader *t, YamlNode *map, TplStep *out) {
@@ -231,9 +258,8 @@ static void read_step(Reader *t, YamlNode *map, TplStep *out) {
         break;
     case TPL_EACH:
         read_sets(t, node, false, out);
-        if (out->n_sets != 1)
-            diag_error(t->r->diag, node->loc, "one range is needed");
         read_body(t, map, out);
+        nest(t, node, out);
         break;
     case TPL_WHEN:
         out->value = format_read_expr(t->r, node);
@@ -352,12 +378,21 @@ static void name_templates(const Sources *s, const HwFormat *format,
                            .loc = s->ways->key_loc[i / 2]};
 }
 
+/* Does a row say what it does? */
+static bool any_does(const YamlNode *rows) {
+    bool any = false;
+    for (uint32_t i = 0; rows && i < rows->n; i++)
+        any = any || (rows->item[i]->kind == YAML_MAP &&
+                      yaml_get(rows->item[i], "does"));
+    return any;
+}
+
 void format_read_templates(ItemReader *r, const HwSpec *spec) {
     YamlNode *emit = yaml_get(r->root, "emit");
     Sources s = {.named = yaml_get(r->root, "templates"),
                  .rows = yaml_get(r->root, "instructions")};
     HwFormat *format = r->format;
-    if ((!s.named && !emit) ||
+    if ((!s.named && !emit && !any_does(s.rows)) ||
         (s.named && !yaml_is(r->diag, s.named, YAML_MAP)) ||
         (emit && !yaml_is(r->diag, emit, YAML_MAP)))
         return;

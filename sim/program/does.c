@@ -56,17 +56,22 @@ static int64_t round_even(float y, bool carry) {
     return f < 0.5F ? i : n;
 }
 
-static int64_t shift_even(int64_t x, int64_t shift) {
+static int64_t shift_down(int64_t x, int64_t shift, TplRound round) {
     if (shift <= 0 || shift > 31)
         return x;
     int64_t down = x >> shift, rest = x - down * (INT64_C(1) << shift);
     int64_t half = INT64_C(1) << (shift - 1);
-    return down + (rest > half || (rest == half && (down & 1)));
+    if (round == TPL_FLOOR)
+        return down;
+    return down + (rest > half ||
+                   (rest == half && (round == TPL_HALF_UP || (down & 1))));
 }
 
-static int64_t held(int64_t x, uint32_t bits) {
-    int64_t most = bits ? (INT64_C(1) << (bits - 1)) - 1 : INT64_MAX;
-    return x > most ? most : x < -most - 1 ? -most - 1 : x;
+/* Numbers of so many bits, with a sign or without. */
+static int64_t held(int64_t x, uint32_t bits, bool is_unsigned) {
+    int64_t most = INT64_C(1) << (is_unsigned ? bits : bits - 1);
+    int64_t least = is_unsigned ? 0 : -most;
+    return x >= most ? most - 1 : x < least ? least : x;
 }
 
 /* ---- views ---- */
@@ -74,7 +79,7 @@ static int64_t held(int64_t x, uint32_t bits) {
 typedef struct View {
     Cellar *memory;
     bool there;
-    uint32_t bytes;
+    TplType type;
     int64_t at, row, column;
 } View;
 
@@ -83,16 +88,17 @@ static bool open_view(TemplateRun *run, const TplStep *step, int which,
     const TplView *v = &step->view[which];
     Does *does = run->context;
     int64_t when;
-    *out = (View){.bytes = v->bytes, .there = v->there};
+    *out = (View){.type = v->type, .there = v->there};
     if (!v->there)
         return true;
     if (!template_eval(run, v->when, 1, &when))
         return false;
     out->there = when != 0;
     out->memory = &does->memory[v->memory];
-    return !when || (template_eval(run, v->at, 0, &out->at) &&
-                     template_eval(run, v->row, 0, &out->row) &&
-                     template_eval(run, v->column, v->bytes, &out->column));
+    return !when ||
+           (template_eval(run, v->at, 0, &out->at) &&
+            template_eval(run, v->row, 0, &out->row) &&
+            template_eval(run, v->column, v->type.bytes, &out->column));
 }
 
 /* Do all its numbers lie in the memory? */
@@ -109,7 +115,7 @@ static bool within(TemplateRun *run, const TplStep *step, const View *v,
         !__builtin_add_overflow(row < 0 ? lo : hi, row, row < 0 ? &lo : &hi) &&
         !__builtin_add_overflow(column < 0 ? lo : hi, column,
                                 column < 0 ? &lo : &hi) &&
-        lo >= 0 && !__builtin_add_overflow(hi, v->bytes, &hi);
+        lo >= 0 && !__builtin_add_overflow(hi, v->type.bytes, &hi);
     if (fits && (uint64_t)hi <= v->memory->size)
         return true;
     return template_fail(
@@ -124,26 +130,29 @@ static bool within(TemplateRun *run, const TplStep *step, const View *v,
 static int64_t load(const View *v, int64_t row, int64_t column) {
     const uint8_t *at =
         v->memory->byte + v->at + row * v->row + column * v->column;
+    bool plain = v->type.is_unsigned;
     int32_t word;
-    if (v->bytes == 1)
-        return (int8_t)*at;
+    int16_t half;
+    if (v->type.bytes == 1)
+        return plain ? *at : (int8_t)*at;
+    if (v->type.bytes == 2) {
+        memcpy(&half, at, sizeof half);
+        return plain ? (uint16_t)half : half;
+    }
     memcpy(&word, at, sizeof word);
     return word;
 }
 
 static void store(const View *v, int64_t row, int64_t column, int64_t value) {
     uint8_t *at = v->memory->byte + v->at + row * v->row + column * v->column;
-    int32_t word = (int32_t)(uint32_t)value;
-    if (v->bytes == 1)
-        *at = (uint8_t)value;
-    else
-        memcpy(at, &word, sizeof word);
+    for (uint32_t i = 0; i < v->type.bytes; i++)
+        at[i] = (uint8_t)((uint64_t)value >> (8 * i));
 }
 
 static void count(const View *v, bool writes, int64_t n) {
     if (v->there && n > 0)
         *(writes ? &v->memory->count.written : &v->memory->count.read) +=
-            (uint64_t)n * v->bytes;
+            (uint64_t)n * v->type.bytes;
 }
 
 /* ---- steps ---- */
@@ -152,14 +161,18 @@ static void count(const View *v, bool writes, int64_t n) {
 typedef struct Tail {
     bool scales, shifts, floors, adds;
     int64_t scale, carry, shift, least, add;
+    TplRound round;
     uint32_t bits;
+    bool is_unsigned;
 } Tail;
 
 static bool open_tail(TemplateRun *run, const TplStep *step, Tail *t) {
     *t = (Tail){.scales = step->scale,
                 .shifts = step->shift,
                 .floors = step->least,
-                .bits = step->bits};
+                .round = step->round,
+                .bits = step->bits,
+                .is_unsigned = step->view[TPL_TO].type.is_unsigned};
     bool ok = template_eval(run, step->scale, 0, &t->scale) &&
               template_eval(run, step->carry, 0, &t->carry) &&
               template_eval(run, step->shift, 0, &t->shift) &&
@@ -173,8 +186,8 @@ static int64_t through(const Tail *t, int64_t x) {
     if (t->scales)
         x = round_even((float)x * float_of(t->scale), t->carry);
     if (t->shifts)
-        x = shift_even(x, t->shift);
-    x = held(x, t->bits);
+        x = shift_down(x, t->shift, t->round);
+    x = t->bits ? held(x, t->bits, t->is_unsigned) : x;
     return t->floors && x < t->least ? t->least : x;
 }
 
