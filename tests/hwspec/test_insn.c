@@ -810,6 +810,11 @@ static void bad_bits(void **state) {
                "14:94: `k` needs 3 bits, for 0 to 7; it has 2\n");
     check_rows(machine, CODE, CODE ", {field: id, word: 0, at: 8, width: auto}",
                "14:95: nothing bounds `id`: its width must be given\n");
+    check_rows(machine, "  LOAD:",
+               "  IDLE: {for: fc, text: src IDLE dst, bits: [{field: code, "
+               "word: 0, at: 0, width: 4, is: 2}, {field: src, word: 0, at: 8, "
+               "width: auto}]}\n  LOAD:",
+               ""); /* a variant that runs less than its rows are for */
     check_rows(machine, CODE, CODE ", {field: RUN, word: 0, at: 8, width: 8}",
                "14:68: `RUN` is no token of this row's text\n");
     check_rows(machine, CODE,
