@@ -333,10 +333,8 @@ static void read_sizes(Reader *r, Work *w) {
     if (w->op == HW_OP_CONV_DEPTHWISE)
         w->groups = w->in.c;
     read_sizes_of_windows(r, w);
-    for (int axis = 0; axis < 2; axis++) {
-        HwField field = axis == ROWS ? HW_F_FACTOR_H : HW_F_FACTOR_W;
-        w->factor[axis] = number(r, field, 1, 1, 256);
-    }
+    w->factor[COLS] = number(r, HW_F_FACTOR_W, 1, 1, 256);
+    w->factor[ROWS] = number(r, HW_F_FACTOR_H, w->factor[COLS], 1, 256);
     read_patches(r, w);
     w->out_turns = number(r, HW_F_OUT_RING, 0, 0, MAX_SIZE) > 0;
     w->out_row = w->out_turns ? number(r, HW_F_OUT_ROW, 0, 0, MAX_SIZE) : 0;
