@@ -12,6 +12,7 @@
 #include "pack/packers.h"
 
 #include "hwspec/cost.h"
+#include "hwspec/insn.h"
 
 #include "base/text.h"
 
@@ -214,7 +215,9 @@ static bool would_do_in(const Schedule *order, const Asked *asked,
     options->watch = NULL;
     if (order != asked->schedule)
         options->shared = NULL;
-    bool does = make(arena, diag_new(arena), schedule, options, &does_not_fit);
+    bool does =
+        insn_rows_hold(arena, schedule->spec) &&
+        make(arena, diag_new(arena), schedule, options, &does_not_fit);
     arena_free(arena);
     return does;
 }

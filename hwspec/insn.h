@@ -90,7 +90,7 @@ typedef struct HwBits {
     uint64_t unit; /* bits = (listing value) / unit - bias */
     int64_t bias;
     uint64_t is;
-    bool is_signed;
+    bool is_signed, is_auto; /* as wide as the machine asks for */
     Loc loc;
 } HwBits;
 
@@ -134,6 +134,9 @@ int32_t insn_token_of(const HwForm *form, HwField field);
 
 /* The row that is written for `op`, the first in the file: -1 if none. */
 int32_t insn_row(const HwSpec *spec, HwOp op);
+/* Whether rows tell all places where memories have other sizes than in the file:
+ * addresses are not those of others, and have room in their bits. */
+bool insn_rows_hold(Arena *arena, const HwSpec *spec);
 
 /* The operation that an instruction is: of those its row serves, the first
  * whose conditions all hold (tokens that its form lacks hold); the row's first

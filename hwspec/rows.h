@@ -37,6 +37,9 @@ void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set);
  * without which a listing says something else. */
 void rows_check_told(Diag *diag, const HwSpec *spec);
 
+/* rows_bits.c: whether the values fit into the widths that the file gives. */
+bool rows_bits_hold(const HwSpec *spec, const HwRow *row);
+
 /* rows_range.c: the values that the machine lets a token of the row have, as
  * printed in the listing; false where nothing bounds them. */
 bool rows_range(const HwSpec *spec, const HwRow *row, const HwToken *token,

@@ -31,10 +31,10 @@ static uint32_t bit_length(uint64_t value) {
 }
 
 /* Least and most of what is stored. False where nothing is known. */
-static bool stored_range(const BitsReader *r, const HwBits *bits,
-                         int64_t *least, int64_t *most) {
-    const HwToken *token = &r->row->form[0].token[bits->token];
-    if (!rows_range(r->spec, r->row, token, least, most))
+static bool stored_range(const HwSpec *spec, const HwRow *row,
+                         const HwBits *bits, int64_t *least, int64_t *most) {
+    const HwToken *token = &row->form[0].token[bits->token];
+    if (!rows_range(spec, row, token, least, most))
         return false;
     int64_t unit = (int64_t)bits->unit;
     return !__builtin_sub_overflow(*least / unit, bits->bias, least) &&
@@ -83,21 +83,35 @@ static bool find_token(BitsReader *r, const YamlNode *map, HwBits *bits) {
 }
 
 /* A variant of a machine may run less than its rows are for. */
-static bool is_written(const BitsReader *r) {
+static bool is_written(const HwSpec *spec, const HwRow *row) {
     HwOps written = hw_ops_with(HW_MOVE | HW_NOTE);
-    for (uint32_t e = 0; e < r->spec->n_engines; e++)
-        written |= r->spec->engine[e].ops;
-    for (uint32_t s = 0; s < r->row->n_serves; s++)
-        if (written >> r->row->serve[s].op & 1)
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        written |= spec->engine[e].ops;
+    for (uint32_t s = 0; s < row->n_serves; s++)
+        if (written >> row->serve[s].op & 1)
             return true;
     return false;
+}
+
+bool rows_bits_hold(const HwSpec *spec, const HwRow *row) {
+    for (uint32_t i = 0; i < row->n_bits && is_written(spec, row); i++) {
+        const HwBits *bits = &row->bits[i];
+        int64_t least, most;
+        if (bits->name && !bits->is_auto &&
+            stored_range(spec, row, bits, &least, &most) &&
+            width_for(least, most, bits->is_signed) > bits->width)
+            return false;
+    }
+    return true;
 }
 
 /* `width: auto`, or a number that must do for what is known. */
 static bool check_width(BitsReader *r, const YamlNode *width, bool is_auto,
                         HwBits *bits) {
     int64_t least = 0, most = 0;
-    bool known = !is_written(r) || stored_range(r, bits, &least, &most);
+    bool known = !is_written(r->spec, r->row) ||
+                 stored_range(r->spec, r->row, bits, &least, &most);
+    bits->is_auto = is_auto;
     if (is_auto && !known) {
         diag_error(r->diag, width->loc,
                    "nothing bounds `%s`: its width must be given", bits->name);

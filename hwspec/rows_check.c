@@ -394,3 +394,14 @@ void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_ids(diag, spec, set);
     check_encodings(diag, set);
 }
+
+bool insn_rows_hold(Arena *arena, const HwSpec *spec) {
+    Diag *diag = diag_new(arena);
+    if (!spec->insns)
+        return true;
+    rows_check(diag, spec, spec->insns);
+    for (uint32_t i = 0; i < spec->insns->n; i++)
+        if (!rows_bits_hold(spec, &spec->insns->row[i]))
+            return false;
+    return !diag_errors(diag);
+}
