@@ -110,8 +110,9 @@ static bool engine_takes(const Facts *f, NodeId id, uint32_t c) {
     const HwEngine *engine = &f->spec->engine[f->legal[id.i].engine];
     return !(c % engine->part_align) &&
            hw_range_has(&engine->limit[HW_LIMIT_OUT_C], c) &&
-           (is_dense(graph_node(f->g, id)) ||
-            hw_range_has(&engine->limit[HW_LIMIT_IN_C], c));
+           (is_dense(graph_node(f->g, id))
+                ? tells_channels(f->spec, f->legal[id.i].op)
+                : hw_range_has(&engine->limit[HW_LIMIT_IN_C], c));
 }
 
 /* Whether channel tiles of what it reads are volumes; of what is passed they

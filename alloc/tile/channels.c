@@ -76,7 +76,9 @@ static bool operand_cuts(const Facts *f, TensorId t, uint32_t q) {
 /* Whether the engine can write each part of the result. */
 static bool result_cuts(const Facts *f, NodeId id, uint32_t q) {
     TensorId t = graph_node(f->g, id)->out[0];
-    return starts_at(f, t, q) && volume_cuts(f, t, q) &&
+    bool told = !is_dense(graph_node(f->g, id)) ||
+                tells_channels(f->spec, f->legal[id.i].op);
+    return told && starts_at(f, t, q) && volume_cuts(f, t, q) &&
            q % f->spec->engine[f->legal[id.i].engine].part_align == 0;
 }
 

@@ -10,6 +10,7 @@
 #include "alloc/tile/tile.h"
 
 #include "base/arith.h"
+#include "hwspec/insn.h"
 
 /* ---- which engines ---- */
 
@@ -53,8 +54,20 @@ bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
            range_spans(&limit[of[axis][2]], 0, most_pad(node, axis));
 }
 
-bool engine_takes_channels(const HwEngine *engine, uint32_t all) {
-    return range_spans(&engine->limit[HW_LIMIT_OUT_C], 1, all);
+bool tells_channels(const HwSpec *spec, HwOp op) {
+    int32_t row = spec->insns ? insn_row(spec, op) : -1;
+    if (row < 0)
+        return true;
+    const HwForm *form = &spec->insns->row[row].form[0];
+    return insn_token_of(form, HW_F_OUT_C) >= 0 ||
+           insn_token_of(form, HW_F_MID_C) >= 0;
+}
+
+bool engine_takes_channels(const HwSpec *spec, const Legal *legal,
+                           uint32_t all) {
+    const HwRange *limit = spec->engine[legal->engine].limit;
+    return tells_channels(spec, legal->op) &&
+           range_spans(&limit[HW_LIMIT_OUT_C], 1, all);
 }
 
 static bool takes_row_tiles(const Facts *f, NodeId id) {

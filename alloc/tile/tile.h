@@ -17,8 +17,11 @@ bool only_rolls(const Node *node);
  * or columns by themselves. */
 bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
                         NodeId node, uint32_t axis);
-/* Whether it makes any number of channels up to all. */
-bool engine_takes_channels(const HwEngine *engine, uint32_t all);
+/* Whether the instruction tells how many channels it makes. */
+bool tells_channels(const HwSpec *spec, HwOp op);
+/* ... and the engine makes any number of them up to all. */
+bool engine_takes_channels(const HwSpec *spec, const Legal *legal,
+                           uint32_t all);
 
 /* The action reads these of its operands. */
 static inline void action_reads(Action *a, Rows need) {

@@ -46,9 +46,9 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
     const Placement *out = &plan->placement[a->out];
     const HwMemory *m = &spec->memory[out->memory];
     const HwEngine *engine = &spec->engine[a->legal.engine];
-    uint32_t one = layout_granule(m->layout), all = out->whole.c;
+    uint32_t one = layout_part_step(m->layout), all = out->whole.c;
     if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
-        !engine_takes_channels(engine, all))
+        !engine_takes_channels(spec, &a->legal, all))
         return UINT32_MAX;
     if (hwspec_parts_between(spec, m))
         return engine->part_align < all ? engine->part_align : UINT32_MAX;
@@ -83,11 +83,11 @@ uint64_t block_floor(const HwSpec *spec, const Graph *g, const Slot *slot) {
         const HwMemory *memory = &spec->memory[m];
         uint32_t one = hwspec_parts_between(spec, memory)
                            ? engine->part_align
-                           : layout_granule(memory->layout);
+                           : layout_part_step(memory->layout);
         if (engine->lies[HW_OUT] >> m & 1)
             least = one && one < least ? one : least;
     }
-    if (in_groups(node) || !engine_takes_channels(engine, all))
+    if (in_groups(node) || !engine_takes_channels(spec, &slot->legal, all))
         least = all;
     return (uint64_t)weight_taps(g, node) * least * stored_weight(spec);
 }
@@ -95,12 +95,12 @@ uint64_t block_floor(const HwSpec *spec, const Graph *g, const Slot *slot) {
 /* However few rows of the result a place holds. */
 uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot) {
     const Node *node = graph_node(g, slot->node);
-    const HwEngine *engine = &spec->engine[slot->legal.engine];
     const HwMemory *m = &spec->memory[0];
     uint32_t all = plan_volume(g, node->out[0]).c;
-    uint64_t n = layout_granule(m->layout);
+    uint64_t n = layout_part_step(m->layout);
     n *= m->align ? m->align : 1;
-    if (in_groups(node) || !n || n > all || !engine_takes_channels(engine, all))
+    if (in_groups(node) || !n || n > all ||
+        !engine_takes_channels(spec, &slot->legal, all))
         n = all;
     return (uint64_t)weight_taps(g, node) * n * stored_weight(spec);
 }
