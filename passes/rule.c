@@ -54,21 +54,11 @@ static uint64_t smallness(const Shape *out) {
     return sum;
 }
 
-/* A depthwise layer that does not fit may come to be many that do. */
-static uint64_t bulk(const Match *m, const Node *node) {
+/* A depthwise layer that does not fit may come to be some that do. */
+static uint64_t bulk(const Match *m, const Node *node, uint32_t channels) {
     const HwSpec *spec = m->context->spec;
-    const Tensor *in = graph_tensor(m->g, node->in[0]);
-    const Tensor *out = graph_tensor(m->g, node->out[0]);
-    if (!spec || !spec->slabs || node->attr.conv.groups < 2 ||
-        in->shape.rank != 4 || out->shape.rank != 4)
-        return 0;
-    uint64_t bytes = 0;
-    for (int i = 0; i < 2; i++) {
-        const Shape *s = i ? &out->shape : &in->shape;
-        Volume v = {.c = s->dim[1], .h = s->dim[2], .w = s->dim[3]};
-        bytes += layout_bytes(spec->memory[0].layout, &v);
-    }
-    return bytes > spec->memory[0].size ? 4096 : 0;
+    bool slabs = spec && spec->slabs && node->attr.conv.groups > 1;
+    return slabs ? 1024 * square(channels) : 0;
 }
 
 /* A pool of larger windows may be pools of smaller ones; one that stands behind
@@ -114,7 +104,7 @@ static uint64_t weight(const Match *m, const Node *node) {
         return base + pooling(m, node, channels);
     case OP_CONV:
         return base + (node->attr.conv.groups > 1) +
-               strides(&node->attr.conv, channels) + bulk(m, node) +
+               strides(&node->attr.conv, channels) + bulk(m, node, channels) +
                smallness(&graph_tensor(g, node->out[0])->shape);
     case OP_ELTWISE:
         return base + 2 * square(node->n_in) + puts_small_first(g, node);

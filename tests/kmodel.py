@@ -261,8 +261,30 @@ def edges():
     return bad
 
 
+def small():
+    """Layers that are smaller than an engine takes, in memories of all sizes:
+    right, or refused."""
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        net = kmodel_nets.Net("small", 3, 2, 3)
+        at = net.conv("c", "image", 12, 1)
+        at = net.conv("d", at, 12, 3, depth=True)
+        net.outputs.append(net.conv("e", at, 4, 1))
+        path = net.write(folder)
+        for size in (1344, 1536, 4096, 1 << 16):
+            run = amphora("verify", path, *MACHINE, "--set",
+                          f"memories.am.size={size}")
+            refused = run.returncode != 0 and "are needed at once" in run.stderr
+            bad += run.returncode != 0 and not refused
+            if run.returncode and not refused:
+                print(f"small in {size}: {run.stderr or run.stdout}")
+    print(f"small: {bad} wrong")
+    return bad
+
+
 def main():
-    return 1 if given() + networks() + ours() + bands() + edges() else 0
+    return 1 if (given() + networks() + ours() + bands() + edges()
+                 + small()) else 0
 
 
 if __name__ == "__main__":
