@@ -161,7 +161,7 @@ def test_rounding(folder):
 def test_refused(folder):
     image, _ = network()
     cases = (
-        (loop_conv(0.01, 1, height=200), "c.need <= 512"),
+        (loop_conv(0.01, 1, height=200), "c.need <= acc.half"),
         (loop_conv(0.01, 1), "lie outside of main"),
         ("  0 12\n", "3 numbers of 64 bits are needed"),
         ("  0 1" + 16 * "0" + " 0\n", "3 numbers of 64 bits are needed"),
@@ -206,6 +206,21 @@ def test_compiled(folder):
         check(made["ok"] and made["codes"] and not made["codes_wrong"] and
               made["lists"] == 1 and not made["host_layers"],
               f"{name}: {made}")
+
+
+def test_sizes(folder):
+    """Loops use half of each memory, however large these are."""
+    paths = [write(folder) for write in networks().values()]
+    for path in paths[::3]:
+        for sp, acc in (("16KiB", "64KiB"), ("64KiB", "4KiB"),
+                        ("4KiB", "8KiB"), ("1MiB", "256KiB")):
+            done = run("verify", path, "-t", MACHINE, "--json", *EXACT,
+                       "--set", f"memories.sp.size={sp}",
+                       "--set", f"memories.acc.size={acc}")
+            made = json.loads(done.stdout) if done.stdout else {}
+            check(made.get("ok") and not made["codes_wrong"] or
+                  "no layer becomes words" in str(made.get("messages")),
+                  f"{path} {sp} {acc}: {made} {done.stderr}")
 
 
 def test_unsigned(folder):
@@ -332,7 +347,7 @@ def test_not_emitted(folder):
     for old, new, message in (
             ("for: conv_depthwise\n      requires", "for: knit\n      requires",
              "no operation"),
-            ("limits:\n        - a.need + b.need <= 8192",
+            ("limits:\n        - a.need + b.need <= sp.half",
              "limits:\n        - a.need + b.need", "a condition is needed"),
             ("- emit: LOOP_CONV_1", "- emit: LOOP_CONV_0", "no instruction"),
             ("t.oc: {most: out.c, step: 16}", "t.oc: {most: 0, step: 16}",
@@ -342,7 +357,7 @@ def test_not_emitted(folder):
             ("value: \"weights[o, i, if(transposed, kernel.h - 1 - ky, ky), "
              "if(transposed, kernel.w - 1 - kx, kx)]\"", "value: 300",
              "300 is no number of 8 bits"),
-            ("- c.need <= 512\n", "- c.need <= 0\n",
+            ("- c.need <= acc.half\n", "- c.need <= 0\n",
              "no layer becomes words")):
         check(old in machine, old)
         bad = os.path.join(folder, "bad.yaml")
@@ -378,7 +393,7 @@ def test_recorded(folder):
 
 
 def main():
-    tests = (test_loop, test_rounding, test_refused, test_compiled,
+    tests = (test_loop, test_rounding, test_refused, test_compiled, test_sizes,
              test_unsigned, test_repeated, test_host_between, test_cycles,
              test_matrix, test_words, test_not_emitted, test_recorded)
     for test in tests:

@@ -64,6 +64,14 @@ def pools(net):
     return net.max_pool("q", net.conv("c", at, 40, 1), 2, 2)
 
 
+def beside(net):
+    """Members of a concat whose blocks others begin in are the host's."""
+    at = net.input(16, 8, 9)
+    a = net.conv("a", at, 12, 1, scale=0.5)
+    b = net.conv("b", at, 12, 3, 1, 1, scale=0.5)
+    return net.conv("c", net.concat("cat", b, a), 20, 1)
+
+
 NETS = {
     "pools": pools,
     "sums": sums,
@@ -80,14 +88,27 @@ def amphora(*words):
                           check=False)
 
 
-def verify(path):
+# Less of each memory, so that tiles are smaller.
+SMALL = [word for name, size in (("inp", 4096), ("acc", 8192), ("wgt", 16384),
+                                 ("uop", 1024))
+         for word in ("--set", f"memories.{name}.size={size}")]
+
+
+def verify(path, *more):
     """What is wrong; the codes that were compared."""
-    run = amphora("verify", path, *MACHINE)
+    run = amphora("verify", path, *MACHINE, *more)
     if run.returncode:
         return run.stderr.strip() + run.stdout.strip(), run.stdout
     if " 0 of the host" not in run.stdout:
         return "a layer is the host's: " + run.stdout, run.stdout
     return "", run.stdout
+
+
+def small(path):
+    """A layer that has no room is the host's."""
+    wrong, _ = verify(path, *SMALL)
+    hosted = "a layer is the host's" in wrong or "no layer becomes" in wrong
+    return "" if hosted else wrong
 
 
 def again(path, folder):
@@ -177,10 +198,14 @@ def main():
             net = Net(name)
             path = net.write(folder, make(net))
             wrong, text = verify(path)
-            wrong = wrong or again(path, folder)
+            wrong = wrong or again(path, folder) or small(path)
             bad += bool(wrong)
             print(f"{name}: {wrong or text.strip().splitlines()[-1]}")
-        bad += bits(folder) + tokens(folder)
+        net = Net("beside")
+        wrong = small(net.write(folder, beside(net)))
+        if wrong:
+            print(wrong)
+        bad += bits(folder) + tokens(folder) + bool(wrong)
     print(f"{len(NETS)} networks, {bad} wrong")
     return 1 if bad else 0
 

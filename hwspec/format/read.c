@@ -247,6 +247,20 @@ static void read_lets(ItemReader *r, const YamlNode *map) {
             read_let(&l, i, path, 0);
 }
 
+/* Bytes of memories, by the path that also sets them. */
+static void add_sizes(ItemReader *r, const HwSpec *spec) {
+    for (uint32_t i = 0; i < spec->n_memories; i++) {
+        const HwMemory *m = &spec->memory[i];
+        int64_t size = m->size > INT64_MAX ? INT64_MAX : (int64_t)m->size;
+        const char *name = arena_printf(r->arena, "memories.%s.size", m->name);
+        expr_add(r->format->names, &(ExprName){.name = name,
+                                               .loc = m->loc,
+                                               .kind = EXPR_CONSTANT,
+                                               .domain.range = {size, size},
+                                               .num = size});
+    }
+}
+
 /* ---- tables ---- */
 
 /* A number, or a word of the meaning. */
@@ -512,6 +526,7 @@ const HwFormat *format_read(Arena *arena, Diag *diag, const HwSpec *spec,
         for (uint32_t i = 0; i < meanings->n; i++)
             read_meaning(arena, diag, names, meanings, i);
     format_lay_names(&r, spec);
+    add_sizes(&r, spec);
     read_lets(&r, yaml_get(root, "let"));
     if (meanings && meanings->kind == YAML_MAP)
         read_extents(&r, meanings);
