@@ -134,7 +134,7 @@ int32_t insn_token_of(const HwForm *form, HwField field);
 
 /* The row that is written for `op`, the first in the file: -1 if none. */
 int32_t insn_row(const HwSpec *spec, HwOp op);
-/* Whether rows tell all places where memories have other sizes than in the file:
+/* Whether rows tell all places where memories have other sizes than the file:
  * addresses are not those of others, and have room in their bits. */
 bool insn_rows_hold(Arena *arena, const HwSpec *spec);
 
