@@ -39,6 +39,19 @@ static bool in_groups(const Node *node) {
            node->attr.conv.groups > 1;
 }
 
+/* Slices of a result may begin at multiples of so many channels, for the sake of
+ * its layout. What each is padded by may lie over the next ones; of the last
+ * slice there must be room for it in the memory. */
+static uint32_t slices_begin(const HwMemory *m, const Placement *out) {
+    uint32_t one = layout_granule(m->layout), all = out->whole.c;
+    uint32_t last = one ? (all - 1) / one * one : 0;
+    Volume part = {.c = all - last, .h = out->whole.h, .w = out->whole.w};
+    uint64_t end = out->offset +
+                   layout_part_offset(m->layout, &out->whole, last) +
+                   layout_bytes(m->layout, &part);
+    return end <= m->size ? one : layout_part_step(m->layout);
+}
+
 /* Where volumes may begin, slices of the result may: at multiples of so many
  * channels; UINT32_MAX: it has no slices. */
 static uint32_t granule_of(const Plan *plan, const Action *a) {
@@ -46,7 +59,7 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
     const Placement *out = &plan->placement[a->out];
     const HwMemory *m = &spec->memory[out->memory];
     const HwEngine *engine = &spec->engine[a->legal.engine];
-    uint32_t one = layout_part_step(m->layout), all = out->whole.c;
+    uint32_t all = out->whole.c, one = slices_begin(m, out);
     if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
         !engine_takes_channels(spec, &a->legal, all))
         return UINT32_MAX;
@@ -83,7 +96,7 @@ uint64_t block_floor(const HwSpec *spec, const Graph *g, const Slot *slot) {
         const HwMemory *memory = &spec->memory[m];
         uint32_t one = hwspec_parts_between(spec, memory)
                            ? engine->part_align
-                           : layout_part_step(memory->layout);
+                           : layout_granule(memory->layout);
         if (engine->lies[HW_OUT] >> m & 1)
             least = one && one < least ? one : least;
     }
@@ -97,7 +110,7 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot) {
     const Node *node = graph_node(g, slot->node);
     const HwMemory *m = &spec->memory[0];
     uint32_t all = plan_volume(g, node->out[0]).c;
-    uint64_t n = layout_part_step(m->layout);
+    uint64_t n = layout_granule(m->layout);
     n *= m->align ? m->align : 1;
     if (in_groups(node) || !n || n > all ||
         !engine_takes_channels(spec, &slot->legal, all))
