@@ -466,8 +466,7 @@ static void smaller_try(Search *s) {
             return;
         if (small)
             smaller_size_try(s, cap, false);
-        if (i < s->effort->sizes &&
-            !(small && has_partitions(s->schedule->spec)))
+        if (small ? !has_partitions(s->schedule->spec) : i < s->effort->sizes)
             smaller_size_try(s, cap, true);
     }
 }
