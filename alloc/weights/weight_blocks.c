@@ -39,8 +39,8 @@ static bool in_groups(const Node *node) {
            node->attr.conv.groups > 1;
 }
 
-/* Slices of a result may begin at multiples of so many channels, for the sake of
- * its layout. What each is padded by may lie over the next ones; of the last
+/* Slices of a result may begin at multiples of so many channels, by its layout.
+ * What each is padded by may lie over the next ones; of the last
  * slice there must be room for it in the memory. */
 static uint32_t slices_begin(const HwMemory *m, const Placement *out) {
     uint32_t one = layout_granule(m->layout), all = out->whole.c;
