@@ -54,6 +54,17 @@ static uint64_t smallness(const Shape *out) {
     return sum;
 }
 
+/* One that is cut more on one side may come to be cut alike on both. */
+static uint64_t unevenness(const ConvAttr *conv) {
+    return conv->pad[0] != conv->pad_end[0] || conv->pad[1] != conv->pad_end[1];
+}
+
+/* What stands behind a padding may take it in. */
+static uint64_t padded(const Graph *g, const Node *node) {
+    return node->n_in &&
+           graph_node(g, graph_tensor(g, node->in[0])->producer)->op == OP_PAD;
+}
+
 /* A depthwise layer that does not fit may come to be some that do. */
 static uint64_t bulk(const Match *m, const Node *node, uint32_t channels) {
     const HwSpec *spec = m->context->spec;
@@ -100,10 +111,12 @@ static uint64_t weight(const Match *m, const Node *node) {
     uint32_t channels =
         node->n_in ? shape_dim(&graph_tensor(g, node->in[0])->shape, 1) : 0;
     switch (node->op) {
+    case OP_DECONV:
+        return base + unevenness(&node->attr.conv);
     case OP_POOL:
-        return base + pooling(m, node, channels);
+        return base + pooling(m, node, channels) + padded(g, node);
     case OP_CONV:
-        return base + (node->attr.conv.groups > 1) +
+        return base + (node->attr.conv.groups > 1) + padded(g, node) +
                strides(&node->attr.conv, channels) + bulk(m, node, channels) +
                smallness(&graph_tensor(g, node->out[0])->shape);
     case OP_ELTWISE:

@@ -283,49 +283,73 @@ static bool widen(const Node *pad, uint32_t *before, uint32_t *behind) {
     return small;
 }
 
-static bool padded_conv(const Match *m, Node *changed) {
-    *changed = *match_node(m, 1);
+static bool padded_conv(const Node *pad, Node *changed) {
     ConvAttr *conv = &changed->attr.conv;
-    return match_node(m, 0)->attr.pad.value == 0.0 &&
-           widen(match_node(m, 0), conv->pad, conv->pad_end);
+    return pad->attr.pad.value == 0.0 && widen(pad, conv->pad, conv->pad_end);
 }
 
 /* Of whole windows an average counts all zeros, whoever padded; a window that
  * hangs over (ceil) would count otherwise. */
-static bool padded_pool(const Match *m, Node *changed) {
-    *changed = *match_node(m, 1);
+static bool padded_pool(const Node *pad, Node *changed) {
     PoolAttr *pool = &changed->attr.pool;
     bool own =
         pool->pad[0] || pool->pad[1] || pool->pad_end[0] || pool->pad_end[1];
     if (pool->kind != POOL_AVG || pool->global || pool->ceil ||
-        (own && !pool->count_pad) || match_node(m, 0)->attr.pad.value != 0.0)
+        (own && !pool->count_pad) || pad->attr.pad.value != 0.0)
         return false;
     pool->count_pad = true;
-    bool fits = widen(match_node(m, 0), pool->pad, pool->pad_end);
+    bool fits = widen(pad, pool->pad, pool->pad_end);
     for (int axis = 0; axis < 2; axis++)
         fits &= pool->pad[axis] < pool->kernel[axis] &&
                 pool->pad_end[axis] < pool->kernel[axis];
     return fits;
 }
 
-static bool padded(const Match *m, Node *changed) {
-    return match_node(m, 1)->op == OP_CONV ? padded_conv(m, changed)
-                                           : padded_pool(m, changed);
+/* The last node of the match as it is with the padding in its windows. */
+static bool padded(const Match *m, const Node *pad, Node *changed) {
+    *changed = *match_node(m, m->n - 1);
+    return changed->op == OP_CONV ? padded_conv(pad, changed)
+                                  : padded_pool(pad, changed);
+}
+
+static bool takes(const Match *m, const Node *pad) {
+    Node changed;
+    return padded(m, pad, &changed) &&
+           keeps_engine(m, m->n - 1, &changed,
+                        &graph_tensor(m->g, pad->in[0])->shape,
+                        &match_out(m, m->n - 1)->shape);
 }
 
 static bool takes_padding(const Match *m) {
-    Node changed;
-    return padded(m, &changed) &&
-           keeps_engine(m, 1, &changed, &match_in(m, 0)->shape,
-                        &match_out(m, 1)->shape);
+    return takes(m, match_node(m, 0));
 }
 
 static void take_padding(Match *m) {
     Node changed;
-    if (!padded(m, &changed))
+    if (!padded(m, match_node(m, 0), &changed))
         bug("padding was to be taken");
     match_node(m, 1)->attr = changed.attr;
     match_fuse_before(m, 0);
+}
+
+static const Node *padding_of(const Match *m) {
+    return graph_node(m->g, match_in(m, 0)->producer);
+}
+
+/* Others read it, too, and may do the same. */
+static bool takes_shared_padding(const Match *m) {
+    const Node *pad = padding_of(m);
+    return pad->op == OP_PAD && pad->act.kind == ACT_NONE &&
+           !match_is_private(m, match_node(m, 0)->in[0]) && takes(m, pad);
+}
+
+static void take_shared_padding(Match *m) {
+    Node changed;
+    const Node *pad = padding_of(m);
+    if (!padded(m, pad, &changed))
+        bug("padding was to be taken");
+    changed.in = ARENA_COPY(m->g->arena, TensorId, pad->in, 1);
+    *match_node(m, 0) = changed;
 }
 
 static const Rule rules[] = {
@@ -367,6 +391,12 @@ static const Rule rules[] = {
      take_padding,
      "convolutions pad with zeros, and so do averages that count padding; a "
      "maximum does not"},
+    {"pad-shared",
+     1,
+     {OPS(CONV) | OPS(POOL)},
+     takes_shared_padding,
+     take_shared_padding,
+     "the same where others read what is padded"},
 };
 
 const RuleSet fold_rules = {"fold", sizeof rules / sizeof *rules, rules};

@@ -5,6 +5,8 @@
  *   takes it from where that one does.
  * - A mean or a maximum over height and width is a global pool.
  * - What is one number by channel is the second operand.
+ * - A transposed convolution that is cut more on one side has zeros on the
+ * other.
  * - Products with keys, softmax and sums of values are attention.
  */
 #include "passes/legal_int.h"
@@ -126,6 +128,61 @@ static void put_channels_second(Match *m) {
     node->in[1] = first;
 }
 
+/* ---- transposed convolutions ---- */
+
+/* Cut as much on both sides, of a kernel with `more` rows and columns of zeros:
+ * before the others where `first`, else behind them. */
+static Node evenly_cut(const Node *node, uint32_t more[2], bool first[2]) {
+    Node even = *node;
+    ConvAttr *conv = &even.attr.conv;
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t *const cut[] = {&conv->pad[i], &conv->pad_end[i]};
+        first[i] = *cut[0] < *cut[1];
+        more[i] = *cut[first[i]] - *cut[!first[i]];
+        *cut[!first[i]] += more[i];
+        conv->kernel[i] += more[i];
+    }
+    return even;
+}
+
+static bool is_cut_unevenly(const Match *m) {
+    const Node *node = match_node(m, 0);
+    const ConvAttr *conv = &node->attr.conv;
+    uint32_t more[2];
+    bool first[2];
+    if ((conv->pad[0] == conv->pad_end[0] &&
+         conv->pad[1] == conv->pad_end[1]) ||
+        conv->dilation[0] != 1 || conv->dilation[1] != 1 ||
+        node->constant[CONST_WEIGHT].i == NONE)
+        return false;
+    Node even = evenly_cut(node, more, first);
+    return candidate_engine(m, &even, &match_in(m, 0)->shape,
+                            &match_out(m, 0)->shape) >= 0;
+}
+
+static void cut_evenly(Match *m) {
+    uint32_t more[2];
+    bool first[2];
+    Node even = evenly_cut(match_node(m, 0), more, first);
+    const Const *is = graph_const(m->g, even.constant[CONST_WEIGHT]);
+    Shape shape = is->shape;
+    uint32_t h = shape.dim[2], w = shape.dim[3];
+    size_t n = shape_count(&shape);
+    shape.dim[2] += more[0];
+    shape.dim[3] += more[1];
+    double *old = ARENA_ARRAY(m->context->scratch, double, n);
+    double *made = ARENA_ARRAY(m->g->arena, double, shape_count(&shape));
+    const_read_f64(is, old);
+    for (size_t i = 0; i < n; i++) {
+        size_t row = i / w % h + (first[0] ? more[0] : 0);
+        size_t column = i % w + (first[1] ? more[1] : 0);
+        made[(i / w / h * shape.dim[2] + row) * shape.dim[3] + column] = old[i];
+    }
+    even.constant[CONST_WEIGHT] = graph_add_const(
+        m->g, (Const){.shape = shape, .kind = CONST_F64, .data = made});
+    *match_node(m, 0) = even;
+}
+
 /* ---- attention ---- */
 
 static bool same_mix(const Node *a, const Node *b) {
@@ -207,6 +264,13 @@ static const Rule rules[] = {
      is_channels_first,
      put_channels_second,
      "engines take what is one number by channel as their second operand"},
+    {"cut-evenly",
+     1,
+     {OPS(DECONV)},
+     is_cut_unevenly,
+     cut_evenly,
+     "engines cut transposed convolutions alike on both sides; taps of zeros "
+     "make up for the rest"},
     {"attention",
      3,
      {OPS(MIX), OPS(SOFTMAX), OPS(MIX)},

@@ -375,6 +375,21 @@ class Time(nn.Module):
         return self.last(y[:, :, -1])
 
 
+class Generator(nn.Module):
+    """Transposed convolutions that are cut more before than behind; gates of
+    one padding that two convolutions read."""
+
+    def __init__(self, n=8):
+        super().__init__()
+        self.down = nn.Conv2d(3, n, 3, 2, 1)
+        self.one, self.two = nn.Conv2d(n, n, 3), nn.Conv2d(n, n, 3)
+        self.up = nn.ConvTranspose2d(n, 3, 3, 2, 1, 1)
+
+    def forward(self, x):
+        y = F.pad(F.relu(self.down(x)), (2, 0, 1, 1))
+        return self.up(torch.tanh(self.one(y)) * torch.sigmoid(self.two(y)))
+
+
 PAST = drawn(1, 2, 7, 16)
 NETS = {  # a module, its inputs, layers of the host
     "detector": (Detector, [drawn(1, 3, 64, 64)], 0),
@@ -394,6 +409,7 @@ NETS = {  # a module, its inputs, layers of the host
     "gates": (Gates, [drawn(1, 3, 16, 12)], 0),
     "bands": (Bands, [drawn(1, 1, 20, 12)], 0),
     "time": (Time, [drawn(1, 4, 24)], 0),
+    "generator": (Generator, [drawn(1, 3, 16, 12)], 0),
 }
 
 

@@ -79,6 +79,8 @@ static void add_conv(Maker *m) {
                            back && kernel < 3 ? 0 : pad, groups);
     if (kernel == 2 && s.dim[2] > 3 && s.dim[3] > 3)
         attr.conv.dilation[1] = 1 + below(m, 2);
+    if (back && kernel == 3) /* cut more on one side */
+        attr.conv.pad[below(m, 2)] = below(m, 3);
     keep(m, net_add(m->net, back ? OP_DECONV : OP_CONV, "conv", 1, &in, &attr));
 }
 
