@@ -1,8 +1,9 @@
 """placement_problems.py - seeded families of placement problems.
 
 Each function of FAMILIES takes (n, seed) and returns buffers (first, end,
-bytes), lives half-open. A family is named for where its difficulty comes from;
-`least` says what is known of the least height by construction.
+bytes) or (first, end, bytes, alignment), lives half-open. A family is named for
+where its difficulty comes from; `least` says what is known of the least height
+by construction.
 """
 import random
 
@@ -187,6 +188,23 @@ def even(n, seed):
             for t in starts]
 
 
+def aligned(n, seed):
+    """As even, with alignments of powers of two up to 4096."""
+    draw = random.Random(seed)
+    starts = [draw.randrange(n) for _ in range(n)]
+    return [(t, t + 1 + draw.randrange(2000), draw.randint(1, 64000),
+             1 << draw.randrange(13)) for t in starts]
+
+
+def uniform(n, seed):
+    """In ten thousand steps, as omnimalloc's random source has them."""
+    draw = random.Random(seed)
+    lengths = [draw.randint(1, 500) for _ in range(n)]
+    starts = [draw.randint(0, 10000 - length) for length in lengths]
+    return [(t, t + length, draw.randint(1024, 1 << 20))
+            for t, length in zip(starts, lengths)]
+
+
 def exponential(n, seed):
     draw = random.Random(seed)
     starts = [draw.randrange(n) for _ in range(n)]
@@ -245,15 +263,15 @@ def weights(n, seed):
 
 FAMILIES = {f.__name__: f for f in
             (guillotine, fine, coarse_times, pinwheels, few_times, holes,
-             thinned, pile, training, heavy, even, exponential, skewed, powers,
-             equal, nested, weights)}
-MANY = ("training", "heavy", "even", "exponential", "skewed", "powers", "equal",
-        "nested", "weights")
+             thinned, pile, training, heavy, even, aligned, uniform, exponential,
+             skewed, powers, equal, nested, weights)}
+MANY = ("training", "heavy", "even", "aligned", "uniform", "exponential",
+        "skewed", "powers", "equal", "nested", "weights")
 PERFECT = ("guillotine", "fine", "coarse_times", "pinwheels", "few_times")
 
 
 def write(path, buffers):
     with open(path, "w", encoding="utf-8") as file:
-        file.write("id,lower,upper,size\n")
-        for i, (first, end, size) in enumerate(buffers):
-            file.write(f"{i},{first},{end},{size}\n")
+        file.write("id,lower,upper,size,alignment\n")
+        for i, (first, end, size, *align) in enumerate(buffers):
+            file.write(f"{i},{first},{end},{size},{align[0] if align else 1}\n")

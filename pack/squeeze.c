@@ -8,7 +8,7 @@
  * narrowest gap that fits; where there is none, the place where they drive out
  * least: buffers small and short that seldom were in want of a place. When all
  * are housed the placement is kept and the limit falls; when that takes too
- * long, the limit rises to half the distance.
+ * long, it goes back to the last such placement, and the limit falls by less.
  *
  * What is in a newcomer's way is found from lists of who is alive at some
  * births, and the births since: lives never change, so neither do the lists.
@@ -27,14 +27,12 @@
 
 static const uint64_t OUT = UINT64_MAX; /* it has no place */
 
-static const double MOST_WORTH = 1e60, WANT = 1.5;
+static const double MOST_WORTH = 1e60, WANT = 1.5, NOISE = 0.66;
 
-enum {
-    OUTS_A_LOOK = 4,
-    FIRST_PATIENCE = 1 << 25, /* looks without success */
-    PATIENT_PART = 8,        /* of all looks, at most */
-    MORE_PATIENCE = 4         /* times, from round to round */
-};
+static const double FIRST_PATIENCE = 4e6, /* looks without success */
+    MOST_PATIENCE = 1e15;
+
+enum { OUTS_A_LOOK = 4, BOXES_A_LOOK = 4 };
 
 /* A buffer; their order is that of births. */
 typedef struct Box {
@@ -63,7 +61,8 @@ typedef struct Squeeze {
     uint64_t limit;
     uint32_t *out, n_out; /* boxes without a place */
     double area_out;
-    Near *near, *sorted; /* four times `room` */
+    Near *near, *sorted; /* `room` each */
+    uint64_t *key;       /* twice */
     size_t room;
     uint32_t n_near;
     uint64_t looks, most_looks, drawn;
@@ -209,28 +208,39 @@ static void insert_each(Near *near, uint32_t n, bool by_high) {
     }
 }
 
-/* Stable, digit by digit; returns which of `near` and `other` holds them. */
-static Near *sort_near(Near *near, Near *other, uint32_t n, uint64_t limit,
-                       bool by_high) {
+/* By the first 22 bits of the keys, digit by digit; what is left to do is
+ * little. */
+static void sort_near(Squeeze *s, const Near *near, bool by_high,
+                      Near *sorted) {
     enum { BITS = 11, DIGITS = 1 << BITS, FEW = 40 };
+    uint32_t n = s->n_near;
     if (n <= FEW) {
-        insert_each(near, n, by_high);
-        return near;
+        memcpy(sorted, near, n * sizeof *sorted);
+        insert_each(sorted, n, by_high);
+        return;
     }
-    for (int shift = 0; shift < 64 && limit >> shift; shift += BITS) {
-        uint32_t start[DIGITS + 1] = {0};
-        for (uint32_t i = 0; i < n; i++)
-            start[(key_of(&near[i], by_high) >> shift) % DIGITS + 1]++;
-        for (uint32_t d = 1; d < DIGITS; d++)
-            start[d] += start[d - 1];
-        for (uint32_t i = 0; i < n; i++)
-            other[start[(key_of(&near[i], by_high) >> shift) % DIGITS]++] =
-                near[i];
-        Near *swap = near;
-        near = other;
-        other = swap;
+    uint32_t low[DIGITS + 1] = {0}, high[DIGITS + 1] = {0};
+    uint64_t *key = s->key, *other = key + s->room;
+    int shift = 0;
+    while (s->limit >> shift >> 2 * BITS)
+        shift++;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t digits = key_of(&near[i], by_high) >> shift;
+        key[i] = digits << 32 | i;
+        low[digits % DIGITS + 1]++;
+        high[(digits >> BITS) % DIGITS + 1]++;
     }
-    return near;
+    for (uint32_t d = 1; d < DIGITS; d++) {
+        low[d] += low[d - 1];
+        high[d] += high[d - 1];
+    }
+    for (uint32_t i = 0; i < n; i++)
+        other[low[(key[i] >> 32) % DIGITS]++] = key[i];
+    for (uint32_t i = 0; i < n; i++)
+        key[high[(other[i] >> (32 + BITS)) % DIGITS]++] = other[i];
+    for (uint32_t i = 0; i < n; i++)
+        sorted[i] = near[(uint32_t)key[i]];
+    insert_each(sorted, n, by_high);
 }
 
 /* ---- a place for one ---- */
@@ -261,10 +271,12 @@ static Place find_gap(const Squeeze *s, uint32_t box) {
 }
 
 static double noise(Squeeze *s) {
-    return 1 + 0.25 * rng_unit(s->problem->seed, s->drawn++);
+    return 1 + NOISE * (1 + rng_unit(s->problem->seed, s->drawn++)) / 2;
 }
 
 static void weigh(Squeeze *s, uint64_t at, double cost, Place *best) {
+    if (cost >= best->cost)
+        return; /* noise only adds */
     cost *= noise(s);
     if (cost < best->cost)
         *best = (Place){at, cost};
@@ -322,15 +334,12 @@ static void drive_out(Squeeze *s, uint32_t box, uint64_t at) {
 
 static void house(Squeeze *s, uint32_t box) {
     meet_all(s, box);
-    s->sorted =
-        sort_near(s->near, s->near + s->room, s->n_near, s->limit, false);
+    sort_near(s, s->near, false, s->sorted);
     Place place = find_gap(s, box);
     if (place.at == OUT) {
-        Near *other = s->near + 2 * s->room, *high;
-        memcpy(other, s->sorted, s->n_near * sizeof *other);
-        high = sort_near(other, other + s->room, s->n_near, s->limit, true);
+        sort_near(s, s->sorted, true, s->near);
         s->worth[box] *= s->worth[box] < MOST_WORTH ? WANT : 1;
-        place = find_cheapest(s, box, s->sorted, high);
+        place = find_cheapest(s, box, s->sorted, s->near);
         s->looks += 2 * s->n_near;
         drive_out(s, box, place.at);
     }
@@ -412,23 +421,26 @@ static uint64_t next_limit(const Squeeze *s, uint64_t goal, uint64_t height,
     return limit > goal ? limit : goal;
 }
 
-/* Limits are set until even a small fall takes too long. */
-static uint64_t descend(Squeeze *s, uint64_t goal, uint64_t height,
-                        uint64_t patience) {
-    static const double first_part = 0.5, least_part = 1. / 64, growth = 1.5;
-    double part = first_part;
-    while (height > goal && part > least_part && !is_over(s)) {
+/* Small falls are soon done or soon given up; the longer it takes to make one,
+ * the more may be spent on it. */
+static void descend(Squeeze *s, uint64_t goal) {
+    static const double first_part = 1. / 16, most_part = 0.5,
+                        least_part = 1. / 256, growth = 1.5, patience = 1.2;
+    double part = first_part, patient = FIRST_PATIENCE;
+    uint64_t height = height_of(s);
+    while (height > goal && !is_over(s)) {
         s->limit = next_limit(s, goal, height, part);
-        if (house_all(s, patience)) {
+        s->looks += s->n / BOXES_A_LOOK;
+        if (house_all(s, (uint64_t)patient)) {
             keep(s);
             height = height_of(s);
-            part = part * growth < first_part ? part * growth : first_part;
+            part = fmin(part * growth, most_part);
         } else {
             go_back(s);
-            part /= 2;
+            part = fmax(part / 2, least_part);
+            patient = fmin(patient * patience, MOST_PATIENCE);
         }
     }
-    return height;
 }
 
 uint64_t squeeze_down(const PackProblem *problem, uint64_t goal,
@@ -439,13 +451,10 @@ uint64_t squeeze_down(const PackProblem *problem, uint64_t goal,
     list_boxes(arena, &s);
     index_lives(arena, &s);
     s.room = most_near(&s);
-    s.near = ARENA_ARRAY(arena, Near, 4 * s.room);
-    uint64_t height = height_of(&s), patience = most_looks / PATIENT_PART;
-    if (patience > FIRST_PATIENCE)
-        patience = FIRST_PATIENCE;
-    goal = round_up(goal, problem->pool[0].align);
-    for (; height > goal && !is_over(&s); patience *= MORE_PATIENCE)
-        height = descend(&s, goal, height, patience);
+    s.near = ARENA_ARRAY(arena, Near, s.room);
+    s.sorted = ARENA_ARRAY(arena, Near, s.room);
+    s.key = ARENA_ARRAY(arena, uint64_t, 2 * s.room);
+    descend(&s, round_up(goal, problem->pool[0].align));
     arena_free(arena);
     return s.looks;
 }

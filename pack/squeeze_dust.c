@@ -17,7 +17,7 @@
 enum {
     MOST_STEPS = 10000000, /* some seconds */
     STEPS_A_BUFFER = 1000,
-    LOOKS_A_STEP = 50, /* at buffers in the way */
+    LOOKS_A_STEP = 100, /* at buffers in the way */
     DUST = 2000,       /* the part of the bound that dust may take */
     DUST_MANY = 8,     /* the part of the buffers that it must be */
     WHOLE_SHARE = 4    /* of the steps, after those without dust */

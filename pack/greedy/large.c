@@ -16,13 +16,13 @@
  * blocks know their neighbours in address order, as in a heap with boundary
  * tags.
  *
- * Pins, several pools, relations, gaps in lives and alignments of single
- * buffers are left to greedy_by_size.
+ * Pins, several pools, relations and gaps in lives are left to greedy_by_size.
  */
 #include "base/rng.h"
 #include "pack/free_list.h"
 #include "pack/packers.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,8 +38,7 @@ typedef struct Block {
 typedef struct Heap {
     Block *block;
     uint32_t n, root;
-    uint32_t spare;      /* unused blocks, linked by `left` */
-    double bytes_a_step; /* see weigh_end */
+    uint32_t spare; /* unused blocks, linked by `left` */
 } Heap;
 
 /* ---- the treap of free blocks ---- */
@@ -145,43 +144,63 @@ static Heap heap_new(Arena *arena, uint32_t n_bufs, uint64_t size) {
     return h;
 }
 
-/* An end of a free block. */
+/* What a buffer asks for. */
+typedef struct Wish {
+    uint64_t size, align;
+    uint32_t death;
+    double bytes_a_step; /* see weigh_end */
+} Wish;
+
+/* At the low or the high end of a free block. */
 typedef struct Place {
     uint32_t block;
-    bool high;
+    uint64_t at;
     double cost;
 } Place;
 
 /* Bytes that are left over, and how far apart the deaths of the new buffer and
  * of its neighbour are: what dies together leaves one large block. */
-static void weigh_end(const Heap *h, uint32_t block, bool high, uint64_t size,
-                      uint32_t death, Place *best) {
+static void weigh_end(const Heap *h, uint32_t block, bool high,
+                      const Wish *wish, Place *best) {
     const Block *b = &h->block[block];
+    uint64_t spare = b->size - wish->size, over = b->at % wish->align;
+    uint64_t at = over ? b->at + wish->align - over : b->at;
+    if (at - b->at > spare)
+        return;
+    if (high)
+        at = (b->at + spare) / wish->align * wish->align;
     uint32_t next = high ? b->above : b->below;
-    double apart = next ? (double)h->block[next].death - (double)death : 0;
-    double cost = (double)(b->size - size) +
-                  h->bytes_a_step * (apart < 0 ? -apart : apart);
+    double apart =
+        next ? fabs((double)h->block[next].death - (double)wish->death) : 0;
+    double cost = (double)spare + wish->bytes_a_step * apart;
     if (!best->block || cost < best->cost)
-        *best = (Place){block, high, cost};
+        *best = (Place){block, at, cost};
 }
 
-/* Looks at blocks from the smallest that fits on, while they can be better than
- * the best. The topmost is for when no other fits. */
-static Place choose_place(const Heap *h, uint64_t size, uint32_t death) {
-    enum { MOST_LOOKS = 5 };
+/* Looks at blocks from the smallest that may hold it on, while they can be
+ * better than the best, then at one that holds it wherever it begins. The
+ * topmost is for when no other fits. */
+static Place choose_place(const Heap *h, const Wish *wish) {
+    enum { MOST_LOOKS = 5, MOST_MISSES = 20 };
     Place best = {0};
-    Block pivot = {.size = size};
-    for (int k = 0; k < MOST_LOOKS; k++) {
+    Block pivot = {.size = wish->size};
+    int looks = 0, misses = 0;
+    while (looks < MOST_LOOKS) {
         uint32_t block = tree_at_least(h, &pivot);
         if (!block)
             break;
         const Block *b = &h->block[block];
-        if (best.block && (!b->above || (double)(b->size - size) >= best.cost))
+        uint64_t spare = b->size - wish->size;
+        if (best.block && (!b->above || (double)spare >= best.cost))
             break;
-        weigh_end(h, block, false, size, death, &best);
-        if (b->above && b->size - size <= size)
-            weigh_end(h, block, true, size, death, &best);
+        weigh_end(h, block, false, wish, &best);
+        if (b->above && spare <= wish->size)
+            weigh_end(h, block, true, wish, &best);
         pivot = (Block){.size = b->size, .at = b->at + 1};
+        looks += best.block != 0;
+        misses += !best.block;
+        if (!best.block && misses > MOST_MISSES && spare < wish->align)
+            pivot = (Block){.size = wish->size + wish->align};
     }
     return best;
 }
@@ -201,21 +220,20 @@ static uint32_t cut_block(Heap *h, uint32_t block, uint64_t size) {
 }
 
 /* Takes a block for a buffer; 0 if there is none. */
-static uint32_t heap_take(Heap *h, uint64_t size, uint32_t death) {
-    Place place = choose_place(h, size, death);
+static uint32_t heap_take(Heap *h, const Wish *wish) {
+    Place place = choose_place(h, wish);
     uint32_t block = place.block;
     if (!block)
         return 0;
     tree_remove(h, block);
-    uint64_t left = h->block[block].size - size;
-    if (left && place.high) {
+    if (place.at > h->block[block].at) {
         uint32_t rest = block;
-        block = cut_block(h, rest, left);
+        block = cut_block(h, rest, place.at - h->block[rest].at);
         tree_add(h, rest);
-    } else if (left) {
-        tree_add(h, cut_block(h, block, size));
     }
-    h->block[block].death = death;
+    if (h->block[block].size > wish->size)
+        tree_add(h, cut_block(h, block, wish->size));
+    h->block[block].death = wish->death;
     return block;
 }
 
@@ -262,7 +280,8 @@ static int by_step(const void *a, const void *b) {
 
 /* Of the buffers that are alive at the peak and on one side of it. Backwards,
  * a life [first, end) is [-end, -first). Those alive at the peak are born
- * there, in the same order for both directions, and so lie in the same places.
+ * there, in the same order for both directions, whatever their deaths, and so
+ * lie in the same places.
  */
 typedef struct Side {
     const PackProblem *problem;
@@ -334,14 +353,16 @@ static bool walk(Arena *arena, const PackProblem *problem, bool backwards,
     uint32_t *block = ARENA_ARRAY(arena, uint32_t, problem->n_bufs);
     uint32_t n = list_events(&side, event);
     Heap heap = heap_new(arena, n_lives, pool->size - pool->size % pool->align);
-    heap.bytes_a_step = price;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t b = event[i].buf;
         if (!event[i].rank) {
             heap_give(&heap, block[b]);
             continue;
         }
-        block[b] = heap_take(&heap, size_of(&side, b), life_on(&side, b).end);
+        Wish wish = {size_of(&side, b), buf_align(pool, &problem->buf[b]),
+                     life_on(&side, b).end,
+                     event[i].step > side.start ? price : 0};
+        block[b] = heap_take(&heap, &wish);
         if (!block[b])
             return false;
         offset[b] = heap.block[block[b]].at;
@@ -353,10 +374,11 @@ static bool is_plain(const PackProblem *problem) {
     bool plain = problem->n_pools == 1 && problem_is_plain(problem);
     for (uint32_t b = 0; b < problem->n_bufs && plain; b++) {
         const Buffer *buf = &problem->buf[b];
-        plain = buf->pin_pool < 0 && buf->align <= 1 &&
-                buf->bytes[0] <= INT64_MAX - problem->pool[0].align;
+        uint64_t align = buf_align(&problem->pool[0], buf);
+        plain = buf->pin_pool < 0 && align <= INT64_MAX &&
+                buf->bytes[0] <= INT64_MAX - align;
     }
-    return plain && problem->pool[0].align <= INT64_MAX;
+    return plain;
 }
 
 static bool walk_both_ways(const PackProblem *problem, uint32_t peak,

@@ -690,6 +690,26 @@ static void test_squeeze(void **state) {
     }
 }
 
+/* Alignments of buffers' own, a thousand alive: walks through time waste half
+ * of what taking the largest first does. */
+static void test_large_and_aligned(void **state) {
+    Fixture *f = *state;
+    enum { N = 20000 };
+    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, N);
+    for (uint32_t i = 0; i < N; i++) {
+        uint32_t first = (uint32_t)(rng_bits(31, i) % N);
+        buf[i] = box(first, first + 1 + (uint32_t)(rng_bits(32, i) % 2000),
+                     1 + rng_bits(33, i) % 64000);
+        buf[i].align = UINT64_C(1) << rng_bits(34, i) % 13;
+    }
+    PackProblem problem = one_pool(UINT64_C(1) << 40, buf, N);
+    PackResult large = run(f, &problem, "large");
+    PackResult by_size = run(f, &problem, "greedy_by_size");
+    assert_int_equal(large.status, PACK_FITS);
+    assert_true(large.height[0] - large.bound <
+                (by_size.height[0] - by_size.bound) * 2 / 3);
+}
+
 /* Last born, first dead; sizes over four orders of magnitude. Walks through
  * time leave the giants no room (they end 8 % above the bound), layers do. */
 static void test_large_and_nested(void **state) {
@@ -739,6 +759,7 @@ int main(void) {
         TEST(test_real_problems),
         TEST(test_large),
         TEST(test_squeeze),
+        TEST(test_large_and_aligned),
         TEST(test_large_and_nested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
