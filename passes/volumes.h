@@ -82,6 +82,8 @@ bool volumes_swap(Volumes *v, View *view);
 bool volumes_lay(Volumes *v, View *view);
 /* The tensor that the view sees, by at most one turn of three axes. */
 bool volumes_in_order(Volumes *v, const View *view, TensorId *out);
+/* ... whose channels lie between pixels, by two turns. */
+bool volumes_shuffled(Volumes *v, const View *view, TensorId *out);
 /* A view of input k, where there is none of an image [1, heads, tokens, d]:
  * tokens are its channels. */
 bool volumes_see_heads(Volumes *v, uint32_t k, View *out);

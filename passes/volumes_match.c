@@ -153,6 +153,56 @@ bool volumes_in_order(Volumes *v, const View *view, TensorId *out) {
     return true;
 }
 
+/* ---- channels between pixels ---- */
+
+/* Rows y % n[0] and columns x % n[1] of each channel of the tensor come from
+ * one of the volume: which, in the order of rows, columns, channels. NULL: they
+ * do not. */
+static uint32_t *shuffle_of(Volumes *v, const View *view, uint32_t n[2]) {
+    Shape s = view_shape(view);
+    uint32_t h = view->size[VIEW_Y], w = view->size[VIEW_X];
+    n[0] = s.dim[2] / h;
+    n[1] = s.dim[3] / w;
+    uint64_t all = (uint64_t)n[0] * n[1] * s.dim[1];
+    if (s.dim[0] != 1 || s.dim[2] % h || s.dim[3] % w || n[0] * n[1] < 2 ||
+        all != view->size[VIEW_C])
+        return NULL;
+    const uint32_t *place = view_places(v->arena, view);
+    uint32_t *channel = ARENA_ARRAY(v->arena, uint32_t, all);
+    for (uint64_t i = 0; i < shape_count(&s); i++) {
+        uint32_t x = (uint32_t)(i % s.dim[3]);
+        uint32_t y = (uint32_t)(i / s.dim[3] % s.dim[2]);
+        uint32_t c = (uint32_t)(i / s.dim[3] / s.dim[2]);
+        uint32_t *of = &channel[(y % n[0] * n[1] + x % n[1]) * s.dim[1] + c];
+        if (y < n[0] && x < n[1])
+            *of = place[i] / (h * w);
+        if (place[i] != (*of * h + y / n[0]) * w + x / n[1])
+            return NULL;
+    }
+    return channel;
+}
+
+bool volumes_shuffled(Volumes *v, const View *view, TensorId *out) {
+    static const Shape columns = {4, {0, 1, 3, 2}}, rows = {4, {0, 2, 1, 3}};
+    uint32_t n[2];
+    if (view->rank != 4 || !volumes_has(v, HW_OP_TRANSPOSE) ||
+        !volumes_has(v, HW_OP_RESHAPE))
+        return false;
+    const uint32_t *channel = shuffle_of(v, view, n);
+    if (!channel)
+        return false;
+    Shape shape = view_shape(view);
+    uint32_t lines = shape.dim[1] * view->size[VIEW_Y], w = view->size[VIEW_X];
+    Shape parts = {4, {1, n[0], n[1], lines * w}};
+    Shape between = {4, {1, n[0], lines, w * n[1]}};
+    TensorId made =
+        volumes_channels(v, view->base, view->size[VIEW_C], channel);
+    made = volumes_turned(v, volumes_reshaped(v, made, &parts), &columns);
+    made = volumes_turned(v, volumes_reshaped(v, made, &between), &rows);
+    *out = volumes_reshaped(v, made, &shape);
+    return true;
+}
+
 /* ---- another order ---- */
 
 /* Which elements of the volume the axes of the set see, the others at 0. */

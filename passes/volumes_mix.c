@@ -67,6 +67,43 @@ static bool windows_of(Volumes *v, const View *view, uint32_t tokens,
            w->n[1] * w->size[1] == view->size[VIEW_X];
 }
 
+/* Pixels in another order: a row a window, its tokens in their order. False
+ * where windows are not all pixels, each once. */
+static bool order_windows(Volumes *v, View *view, uint32_t tokens, Windows *w) {
+    ViewAxis batch = batch_pixels(v, view), own = view->axis[tokens];
+    uint32_t h = view->size[VIEW_Y], width = view->size[VIEW_X];
+    uint32_t plane[] = {batch.n, own.n}, n = h * width, step = 1;
+    if ((uint64_t)batch.n * own.n != n || !along_pixels(view, tokens))
+        return false;
+    uint32_t *pixel = ARENA_ARRAY(v->arena, uint32_t, n);
+    bool *seen = ARENA_ARRAY(v->arena, bool, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i / own.n, in = i % own.n;
+        pixel[i] = (batch.at[VIEW_Y][at] + own.at[VIEW_Y][in]) % h * width +
+                   (batch.at[VIEW_X][at] + own.at[VIEW_X][in]) % width;
+        if (seen[pixel[i]])
+            return false;
+        seen[pixel[i]] = true;
+    }
+    View made = *view;
+    for (uint32_t k = view->rank; k-- > 0;) {
+        uint32_t moves = view_moves(view, k), many = view->axis[k].n;
+        bool windows = k + 2 < view->rank && !(moves & MOVES_CHANNELS);
+        if (k + 2 < view->rank && moves == (MOVES_CHANNELS | MOVES_PIXELS))
+            return false;
+        if (windows || k == tokens)
+            made.axis[k] = axis_of(v->arena, many, windows ? VIEW_Y : VIEW_X, 0,
+                                   windows ? step : 1);
+        step *= windows ? many : 1;
+    }
+    made.base = volumes_pixels(v, view->base, plane, pixel);
+    made.size[VIEW_Y] = plane[0];
+    made.size[VIEW_X] = plane[1];
+    *view = made;
+    *w = (Windows){{plane[0], 1}, {1, plane[1]}, {0, 0}};
+    return true;
+}
+
 static bool same_windows(const View *a, const Windows *x, const View *b,
                          const Windows *y) {
     for (uint32_t i = 0; i < 2; i++)
@@ -74,6 +111,18 @@ static bool same_windows(const View *a, const Windows *x, const View *b,
             (x->first[i] && a->size[VIEW_Y + i] != b->size[VIEW_Y + i]))
             return false;
     return true;
+}
+
+/* Both in the same windows of their planes; where they are none, in an order of
+ * pixels in which they are. */
+static bool both_in_windows(Volumes *v, View *a, uint32_t of_a, View *b,
+                            uint32_t of_b, Windows *w) {
+    Windows other;
+    if (windows_of(v, a, of_a, w) && windows_of(v, b, of_b, &other) &&
+        same_windows(a, w, b, &other))
+        return true;
+    return order_windows(v, a, of_a, w) && order_windows(v, b, of_b, &other) &&
+           same_windows(a, w, b, &other);
 }
 
 /* ---- heads ---- */
@@ -144,7 +193,7 @@ static bool lies_in_heads(Volumes *v, View *view, uint32_t channels) {
 
 bool convert_matmul(Volumes *v) {
     View a, b;
-    Windows x, y;
+    Windows w;
     if (v->node->act.kind != ACT_NONE || !volumes_see(v, 0, &a) ||
         !volumes_see(v, 1, &b) || a.rank < 2 || a.rank != b.rank)
         return false;
@@ -155,10 +204,9 @@ bool convert_matmul(Volumes *v) {
         return false;
     uint32_t wide_a = a.axis[last].n, wide_b = b.axis[channels].n;
     if (!in_heads(&a, last) || !in_heads(&b, channels) ||
-        !same_heads(&a, wide_a, &b, wide_b) || !windows_of(v, &a, inner, &x) ||
-        !windows_of(v, &b, tokens, &y) || !same_windows(&a, &x, &b, &y) ||
-        (!sums && wide_a != wide_b))
+        !same_heads(&a, wide_a, &b, wide_b) || (!sums && wide_a != wide_b) ||
+        !both_in_windows(v, &a, inner, &b, tokens, &w))
         return false;
-    give_product(v, &a, &b, &x, sums, wide_a, b.axis[last].n);
+    give_product(v, &a, &b, &w, sums, wide_a, b.axis[last].n);
     return true;
 }

@@ -375,6 +375,30 @@ class Time(nn.Module):
         return self.last(y[:, :, -1])
 
 
+class Unfolded(nn.Module):
+    """MobileViT: attention among pixels that lie apart; pixels from channels.
+    """
+
+    def __init__(self, n=16):
+        super().__init__()
+        self.look, self.last = nn.Conv2d(3, n, 3, 2, 1), nn.Conv2d(n, 12, 1)
+        self.three, self.o = nn.Linear(n, 3 * n), nn.Linear(n, n)
+
+    def forward(self, x):
+        x = self.look(x)
+        n, h, w = (int(k) for k in x.shape[1:])
+        y = x.reshape(n * h // 2, 2, w // 2, 2).transpose(1, 2)
+        y = y.reshape(1, n, h * w // 4, 4).transpose(1, 3)
+        y = y.reshape(4, h * w // 4, n)
+        q, k, v = (z.reshape(4, -1, 2, n // 2).transpose(1, 2)
+                   for z in self.three(y).chunk(3, -1))
+        z = (q @ k.transpose(2, 3) / 3).softmax(-1) @ v
+        y = y + self.o(z.transpose(1, 2).reshape(4, -1, n))
+        y = y.reshape(1, 4, h * w // 4, n).transpose(1, 3)
+        y = y.reshape(n * h // 2, w // 2, 2, 2).transpose(1, 2)
+        return F.pixel_shuffle(self.last(y.reshape(1, n, h, w) + x), 2)
+
+
 class Generator(nn.Module):
     """Transposed convolutions that are cut more before than behind; gates of
     one padding that two convolutions read."""
@@ -409,6 +433,7 @@ NETS = {  # a module, its inputs, layers of the host
     "gates": (Gates, [drawn(1, 3, 16, 12)], 0),
     "bands": (Bands, [drawn(1, 1, 20, 12)], 0),
     "time": (Time, [drawn(1, 4, 24)], 0),
+    "unfolded": (Unfolded, [drawn(1, 3, 16, 12)], 0),
     "generator": (Generator, [drawn(1, 3, 16, 12)], 0),
 }
 
