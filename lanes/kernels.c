@@ -24,6 +24,16 @@ static bool are_codes(const double *code, uint64_t n) {
     return true;
 }
 
+/* The layer's weights, in the fewest bits that hold them. */
+static void set_weights(LaneLayer *l, const int8_t *weight, uint64_t n) {
+    l->weight = weight;
+    l->bits = 1;
+    for (uint64_t i = 0; i < n; i++)
+        while (weight[i] < -(1 << (l->bits - 1)) ||
+               weight[i] >= 1 << (l->bits - 1))
+            l->bits *= 2;
+}
+
 /* Where weight [o][i][y][x] of the layer is. */
 static size_t place(const LaneLayer *l, uint64_t o, uint64_t i, uint64_t y,
                     uint64_t x) {
@@ -59,11 +69,10 @@ bool kernels_conv(Arena *arena, const Graph *g, const Node *node,
     const double *code = codes_of(arena, g, node->constant[CONST_WEIGHT], &n);
     if (!are_codes(code, n) || n != a->out_c * (l->in_c / a->groups) * taps)
         return false;
-    int8_t *to = ARENA_ARRAY(
-        arena, int8_t,
-        (uint64_t)a->out_c * l->in_c * l->kernel[0] * l->kernel[1] + 1);
+    uint64_t all = (uint64_t)a->out_c * l->in_c * l->kernel[0] * l->kernel[1];
+    int8_t *to = ARENA_ARRAY(arena, int8_t, all + 1);
     spread(a, node->op == OP_DECONV, code, l, to);
-    l->weight = to;
+    set_weights(l, to, all);
     return true;
 }
 
@@ -75,8 +84,16 @@ bool kernels_fc(Arena *arena, const Graph *g, const Node *node, LaneLayer *l) {
     int8_t *to = ARENA_ARRAY(arena, int8_t, n + 1);
     for (uint64_t i = 0; i < n; i++)
         to[i] = (int8_t)code[i];
-    l->weight = to;
+    set_weights(l, to, n);
     return true;
+}
+
+void kernels_set_bias(LaneLayer *l, const int8_t *bias, uint32_t n) {
+    bool any = false;
+    for (uint32_t i = 0; i < n; i++)
+        any = any || bias[i];
+    l->bias = any ? bias : NULL;
+    l->n_bias = any ? n : 0;
 }
 
 void kernels_bias(Arena *arena, Graph *g, const Node *node, LaneLayer *l,
@@ -101,8 +118,7 @@ void kernels_bias(Arena *arena, Graph *g, const Node *node, LaneLayer *l,
     c->zero = 0;
     for (uint32_t i = 0; i < SHAPE_MAX_RANK; i++)
         c->order[i] = 0;
-    l->bias = to;
-    l->n_bias = (uint32_t)n;
+    kernels_set_bias(l, to, (uint32_t)n);
 }
 
 bool kernels_sum(Arena *arena, uint32_t c, uint32_t n, const double *factor,
@@ -127,7 +143,7 @@ bool kernels_sum(Arena *arena, uint32_t c, uint32_t n, const double *factor,
     l->kernel[0] = l->kernel[1] = 1;
     l->in_c = c * n;
     l->out_c = c;
-    l->weight = to;
+    set_weights(l, to, (uint64_t)c * c * n);
     l->shift = least + 7;
     return l->shift >= -15 && l->shift <= 15;
 }
@@ -140,7 +156,7 @@ void kernels_more(Arena *arena, uint32_t c, uint32_t all, LaneLayer *l) {
     l->kernel[0] = l->kernel[1] = 1;
     l->in_c = c;
     l->out_c = all;
-    l->weight = to;
+    set_weights(l, to, (uint64_t)c * all);
     l->shift = 7;
 }
 

@@ -11,6 +11,8 @@
 bool kernels_conv(Arena *arena, const Graph *g, const Node *node,
                   const ConvAttr *a, LaneLayer *l);
 bool kernels_fc(Arena *arena, const Graph *g, const Node *node, LaneLayer *l);
+/* A layer whose biases are all 0 has none. */
+void kernels_set_bias(LaneLayer *l, const int8_t *bias, uint32_t n);
 /* The nearest biases that the machine has, here and in the graph. */
 void kernels_bias(Arena *arena, Graph *g, const Node *node, LaneLayer *l,
                   LaneLowered *out);

@@ -80,7 +80,10 @@ static bool read_one(const WeightsFile *f, const cJSON *json, LaneLayer *l) {
                    "and %u results",
                    (unsigned long long)shape[2], (unsigned long long)shape[3],
                    l->n_bias, l->kernel[0], l->kernel[1], l->out_c);
-    return same && (!l->bias || l->n_bias == l->out_c);
+    bool fits = same && (!l->bias || l->n_bias == l->out_c);
+    if (fits && l->bias)
+        kernels_set_bias(l, l->bias, l->n_bias);
+    return fits;
 }
 
 const int8_t *lanes_codes(Arena *arena, Diag *diag, const char *path,

@@ -257,9 +257,10 @@ class Maker:
                 for k in (0, 1)]
         scale = UNIT * 2.0 ** rng.choice((0, 0, 0, 1, -1))
         count = out * (into // groups) * kernel[0] * kernel[1]
+        most = rng.choice((1, 2, 8, 128, 128))
         roles = net.weights(
             [out, into // groups] + kernel,
-            [rng.randrange(-128, 128) for _ in range(count)],
+            [rng.randrange(-most, most) for _ in range(count)],
             [rng.randrange(-128, 128) for _ in range(out)]
             if rng.random() < 0.7 else None, rng.choice((-3, -2, -1)),
             scales=(net.scale[at], scale))
@@ -326,6 +327,24 @@ def check_own(seed):
     return [f"seed {seed}: {wrong}"] if wrong else []
 
 
+def check_narrow():
+    """Problems with 13 layers whose weights fit in 4 bits, not in 8."""
+    rng, net, at = random.Random(1), Net([1, 64, 2, 2]), "image"
+    for k in range(13):
+        codes = [rng.randrange(-8, 8) for _ in range(64 * 64 * 9)]
+        at = net.add("conv", f"t{k}", [at], [1, 64, 2, 2],
+                     constants=net.weights([64, 64, 3, 3], codes, None, -1),
+                     attributes={"out_c": [64], "groups": [1],
+                                 "kernel": [3, 3], "pad": [1, 1],
+                                 "pad_end": [1, 1], "stride": [1, 1],
+                                 "dilation": [1, 1]}, no_bias=[True])
+    with tempfile.TemporaryDirectory() as folder:
+        found, wrong = place(net, folder)
+    if not wrong and found["yaml"].count("quantization: 4") != 13:
+        wrong = found["yaml"]
+    return [f"narrow: {wrong}"] if wrong else []
+
+
 def check_recorded(name, report):
     """Problems with our own placement of a recorded network."""
     at = os.path.join(DATA, name)
@@ -370,6 +389,7 @@ def main():
     for name in only or names:
         wrong += check_recorded(name, report)
     seeds = 40 if "--long" in sys.argv else 12
+    wrong += [] if only else check_narrow()
     for seed in [] if only else range(seeds):
         wrong += check_own(seed)
     for row in report:
