@@ -326,10 +326,13 @@ static void read_values(const Const *c, float *f32, double *f64) {
         walk_rows(&w, i0, w.d0 - i0 < ROWS ? w.d0 : i0 + ROWS);
 }
 
+static bool is_plain_f32(const Const *c) {
+    return c->kind == CONST_F32 && !c->mul0 && !c->mul1 && c->groups < 2 &&
+           !const_has_order(c);
+}
+
 void const_read(const Const *c, float *out) {
-    bool plain = c->kind == CONST_F32 && !c->mul0 && !c->mul1 &&
-                 c->groups < 2 && !const_has_order(c);
-    if (plain)
+    if (is_plain_f32(c))
         memcpy(out, c->data, shape_count(&c->shape) * sizeof *out);
     else
         read_values(c, out, NULL);
@@ -337,6 +340,42 @@ void const_read(const Const *c, float *out) {
 
 void const_read_f64(const Const *c, double *out) {
     read_values(c, NULL, out);
+}
+
+bool const_has_parts(const Const *c) {
+    return c->kind != CONST_SEEDED && c->groups < 2 && c->shape.rank &&
+           c->order[0] == 0;
+}
+
+Const const_settled(Arena *arena, const Const *c) {
+    if (is_plain_f32(c))
+        return *c;
+    float *all = ARENA_ARRAY(arena, float, shape_count(&c->shape));
+    const_read(c, all);
+    return (Const){.shape = c->shape, .kind = CONST_F32, .data = all};
+}
+
+Const const_part(Arena *arena, const Const *c, uint32_t axis, uint32_t first,
+                 uint32_t n) {
+    Const part = *c;
+    part.shape.dim[axis] = n;
+    if (!axis) {
+        assert(const_has_parts(c));
+        uint64_t row = const_data_bytes(c) / c->shape.dim[0];
+        part.data = (const uint8_t *)c->data + row * first;
+        part.mul0 = c->mul0 ? c->mul0 + first : NULL;
+        return part;
+    }
+    assert(is_plain_f32(c));
+    uint64_t bytes = shape_count(&c->shape) / c->shape.dim[0] /
+                     c->shape.dim[1] * sizeof(float);
+    uint64_t row = c->shape.dim[1] * bytes, some = n * bytes;
+    const uint8_t *from = (const uint8_t *)c->data + first * bytes;
+    uint8_t *to = ARENA_ARRAY(arena, uint8_t, c->shape.dim[0] * some);
+    for (uint32_t i = 0; i < c->shape.dim[0]; i++)
+        memcpy(to + i * some, from + i * row, some);
+    part.data = to;
+    return part;
 }
 
 /* ---- attributes ---- */

@@ -114,6 +114,14 @@ void const_set_order(Const *c, const uint32_t *order);
 /* The same values with axes permuted: axis i is what perm[i] was. No value is
  * read. Only of constants without factors and groups. */
 Const const_permuted(const Const *c, const uint32_t *perm);
+/* The same values as plain f32, in `arena` where they are not yet. */
+Const const_settled(Arena *arena, const Const *c);
+/* Whether rows along axis 0 lie one behind the other, as stored. */
+bool const_has_parts(const Const *c);
+/* n values of an axis, from `first` on. Axis 0: a view of a constant that has
+ * parts; 1: a copy, of one that is settled. */
+Const const_part(Arena *arena, const Const *c, uint32_t axis, uint32_t first,
+                 uint32_t n);
 /* The same values, one behind the other, in another shape of as many elements.
  * They are copied, into `arena`, only where the base has an order. */
 Const const_reshaped(Arena *arena, const Const *c, const Shape *shape);

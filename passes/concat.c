@@ -150,7 +150,8 @@ bool concat_aligned(const HwSpec *spec, HwOp op, const Shape *shape,
         const HwMemory *m = &spec->memory[i];
         if (hwspec_parts_between(spec, m))
             continue;
-        if (step % layout_part_step(m->layout))
+        uint32_t unit = layout_part_step(m->layout);
+        if (!unit || step % unit)
             return false;
         if (m->align && layout_part_offset(m->layout, &whole, step) % m->align)
             return false;

@@ -14,6 +14,8 @@ extern const RuleSet *const rule_sets[]; /* all, in order; NULL at the end */
 
 /* The pass of bands.c. */
 bool bands_run(Graph *g, PassContext *context);
+/* The pass of channels.c. */
+bool channels_run(Graph *g, PassContext *context);
 /* The pass of canon.c. */
 bool canon_run(Graph *g, PassContext *context);
 /* The pass of volumes.c. */

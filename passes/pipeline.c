@@ -48,6 +48,8 @@ const Pass passes[] = {
     {"split", run_split, 0, 0, 0, "sums of many become sums of two"},
     {"fuse", run_fuse, FACT_NO_BN, FACT_FUSED, 0,
      "activations go into the instruction before them"},
+    {"channels", channels_run, FACT_FUSED, 0, 0,
+     "convolutions of too many channels become sums, or concats, of several"},
     {"bands", bands_run, FACT_FUSED, 0, 0,
      "layers too tall, wide or large for their engine go by rows or columns"},
     {"stride", run_stride, FACT_FUSED, 0, 0,

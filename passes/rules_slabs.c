@@ -38,11 +38,8 @@ static bool slices(const Match *m, uint32_t i) {
         ConstId id = match_node(m, i)->constant[r];
         if (id.i == NONE)
             continue;
-        const Const *c = graph_const(m->g, id);
-        bool plain = (r == CONST_WEIGHT || r == CONST_BIAS) && !c->mul1 &&
-                     c->groups < 2 && !const_has_order(c) &&
-                     c->kind != CONST_SEEDED;
-        if (!plain)
+        if ((r != CONST_WEIGHT && r != CONST_BIAS) ||
+            !const_has_parts(graph_const(m->g, id)))
             return false;
     }
     return match_node(m, i)->constant[CONST_WEIGHT].i != NONE;
@@ -57,18 +54,6 @@ static bool too_large(const Match *m, uint32_t i) {
 }
 
 /* ---- one layer by slabs ---- */
-
-static ConstId slice_of(Match *m, ConstId id, uint32_t first, uint32_t n) {
-    if (id.i == NONE)
-        return id;
-    Const c = *graph_const(m->g, id);
-    uint64_t bytes = const_data_bytes(&c) / c.shape.dim[0];
-    c.data = (const uint8_t *)c.data + first * bytes;
-    c.shape.dim[0] = n;
-    if (c.mul0)
-        c.mul0 += first;
-    return graph_add_const(m->g, c);
-}
 
 /* Channels first... of node i's result, from `in`, right before node `at`. */
 static TensorId add_slab(Match *m, uint32_t i, uint32_t at, TensorId in,
@@ -91,8 +76,11 @@ static TensorId add_slab(Match *m, uint32_t i, uint32_t at, TensorId in,
     NodeId id = graph_tensor(m->g, out)->producer;
     graph_node(m->g, id)->no_bias = like.no_bias;
     for (int r = 0; r < CONST_ROLES; r++) {
-        ConstId slice = slice_of(m, like.constant[r], first, n);
-        graph_node(m->g, id)->constant[r] = slice;
+        if (like.constant[r].i == NONE)
+            continue;
+        const Const *whole = graph_const(m->g, like.constant[r]);
+        Const part = const_part(m->g->arena, whole, 0, first, n);
+        graph_node(m->g, id)->constant[r] = graph_add_const(m->g, part);
     }
     return out;
 }

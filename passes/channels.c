@@ -1,0 +1,511 @@
+/* channels.c - convolutions of more channels than an engine takes.
+ *
+ * In: a fused graph. Where no engine runs a convolution, but one would run it
+ * over some of the input channels, it becomes a sum,
+ *
+ *     conv(x) = conv_1(x_1) + conv_2(x_2) + ...
+ *
+ * and where one would make some of the output channels, a concat of those. The
+ * parts x_k are made by themselves: what makes x makes its channels part by
+ * part, through layers that compute each channel by itself up to convolutions;
+ * all that is no convolution has a part picked out by one of 1 x 1, whose
+ * weights are 0 and 1. Sums are of real numbers: quantised layers have their
+ * output channels parted only, since partial sums would be rounded.
+ */
+#include "passes/insert.h"
+#include "passes/passes_int.h"
+
+#include <string.h>
+
+enum { MOST_PARTS = 16, MOST_DEPTH = 32, MOST_LOOKED_AT = 1000 };
+
+typedef struct Parts {
+    Graph *g;
+    PassContext *context;
+    Insertions insertions;
+} Parts;
+
+/* Channels [at[k], at[k + 1]) are part k. */
+typedef struct Bounds {
+    uint32_t n, at[MOST_PARTS + 1];
+} Bounds;
+
+static uint32_t channels(const Parts *p, TensorId t) {
+    return shape_dim(&graph_tensor(p->g, t)->shape, 1);
+}
+
+static bool on_codes(const Parts *p, const Node *node) {
+    return graph_tensor(p->g, node->in[0])->quant.type != QUANT_NONE ||
+           graph_tensor(p->g, node->out[0])->quant.type != QUANT_NONE;
+}
+
+/* ---- constants ---- */
+
+/* Reads what must be read before there are parts: all weights, for parts along
+ * axis 1. */
+static void settle(Parts *p, NodeId id, uint32_t axis) {
+    for (int r = 0; r < CONST_ROLES; r++) {
+        ConstId *at = &graph_node(p->g, id)->constant[r];
+        if (at->i == NONE || (!axis && const_has_parts(graph_const(p->g, *at))))
+            continue;
+        Const settled = const_settled(p->g->arena, graph_const(p->g, *at));
+        *at = graph_add_const(p->g, settled);
+    }
+}
+
+/* Some of the values along axis 0 or 1. */
+static ConstId part_of(Parts *p, ConstId id, uint32_t axis, uint32_t first,
+                       uint32_t n) {
+    if (id.i == NONE)
+        return id;
+    Const part = const_part(p->g->arena, graph_const(p->g, id), axis, first, n);
+    return graph_add_const(p->g, part);
+}
+
+/* A node's constants for some channels of its result. */
+static void parts_of_all(Parts *p, NodeId to, const Node *like, uint32_t first,
+                         uint32_t n) {
+    for (int r = 0; r < CONST_ROLES; r++)
+        graph_node(p->g, to)->constant[r] =
+            part_of(p, like->constant[r], 0, first, n);
+}
+
+/* ---- nodes ---- */
+
+/* A node of no constants, right before node `before`. */
+static TensorId add(Parts *p, NodeId before, const Node *like,
+                    const char *suffix, uint32_t number, uint32_t n_in,
+                    const TensorId *in) {
+    Graph *g = p->g;
+    const Node from = *like;
+    const Quant quant = graph_tensor(g, from.out[0])->quant;
+    const char *name =
+        arena_printf(g->arena, "%s__%s%u", from.name, suffix, number);
+    NodeId id = graph_add(g, from.op, name, from.loc, n_in, in);
+    Node *node = graph_node(g, id);
+    node->attr = from.attr;
+    node->act = from.act;
+    node->no_bias = from.no_bias;
+    TensorId out = graph_add_output(g, id, name);
+    graph_tensor(g, out)->quant = quant;
+    insert_before(p->context->scratch, &p->insertions, id, before);
+    return out;
+}
+
+static void infer(Parts *p, TensorId out) {
+    NodeId id = graph_tensor(p->g, out)->producer;
+    if (!graph_infer(p->g, id, p->context->diag))
+        bug("pass channels: no shape for %s", graph_node(p->g, id)->name);
+}
+
+/* A node becomes another operator of these inputs, without constants. */
+static void become(Parts *p, NodeId id, OpKind op, uint32_t n_in,
+                   const TensorId *in) {
+    Node *node = graph_node(p->g, id);
+    node->op = op;
+    node->attr = (Attrs){0};
+    node->n_in = n_in;
+    node->in = ARENA_COPY(p->g->arena, TensorId, in, n_in);
+    for (int r = 0; r < CONST_ROLES; r++)
+        node->constant[r] = NO_CONST;
+}
+
+static void become_concat(Parts *p, NodeId id, uint32_t n, const TensorId *in) {
+    become(p, id, OP_CONCAT, n, in);
+    graph_node(p->g, id)->attr.axis.axis = 1;
+    graph_node(p->g, id)->act = (Act){0};
+    graph_gloss(p->g, "X__fromN is X from channel N on");
+}
+
+/* ---- channels of a result by themselves ---- */
+
+static bool is_depthwise(const Parts *p, const Node *node) {
+    const ConvAttr *conv = &node->attr.conv;
+    return node->op == OP_CONV && conv->groups > 1 &&
+           conv->groups == conv->out_c &&
+           conv->groups == channels(p, node->in[0]);
+}
+
+/* Whether channel c of the result is made of channel c of each operand. */
+static bool goes_by_channel(const Parts *p, const Node *node) {
+    switch (node->op) {
+    case OP_POOL:
+    case OP_UPSAMPLE:
+    case OP_SCALE:
+    case OP_BN:
+    case OP_ACT:
+        return true;
+    case OP_ELTWISE:
+        for (uint32_t k = 1; k < node->n_in; k++)
+            if (!shape_equal(&graph_tensor(p->g, node->in[0])->shape,
+                             &graph_tensor(p->g, node->in[k])->shape))
+                return false;
+        return true;
+    default:
+        return is_depthwise(p, node);
+    }
+}
+
+static void cut(Parts *p, TensorId t, const Bounds *bounds, uint32_t depth,
+                NodeId reader, TensorId *part);
+
+static TensorId some_results(Parts *p, NodeId id, const TensorId *in,
+                             uint32_t first, uint32_t n) {
+    const Node like = *graph_node(p->g, id);
+    TensorId out = add(p, id, &like, "from", first, like.n_in, in);
+    NodeId made = graph_tensor(p->g, out)->producer;
+    if (like.op == OP_CONV) {
+        ConvAttr *conv = &graph_node(p->g, made)->attr.conv;
+        conv->out_c = n;
+        conv->groups = conv->groups > 1 ? n : 1;
+    }
+    parts_of_all(p, made, &like, first, n);
+    infer(p, out);
+    return out;
+}
+
+/* The producer's result as a concat of parts, made from operands or from parts
+ * of them. */
+static void cut_producer(Parts *p, NodeId id, const Bounds *bounds,
+                         uint32_t depth, TensorId *part) {
+    Arena *scratch = p->context->scratch;
+    settle(p, id, 0);
+    const Node node = *graph_node(p->g, id);
+    bool by_channel = goes_by_channel(p, &node);
+    TensorId *operand =
+        ARENA_ARRAY(scratch, TensorId, (size_t)node.n_in * MOST_PARTS);
+    for (uint32_t k = 0; k < node.n_in && by_channel; k++)
+        cut(p, node.in[k], bounds, depth + 1, id, operand + k * MOST_PARTS);
+    TensorId *in = ARENA_ARRAY(scratch, TensorId, node.n_in);
+    for (uint32_t i = 0; i < bounds->n; i++) {
+        for (uint32_t k = 0; k < node.n_in; k++)
+            in[k] = by_channel ? operand[k * MOST_PARTS + i] : node.in[k];
+        part[i] = some_results(p, id, in, bounds->at[i],
+                               bounds->at[i + 1] - bounds->at[i]);
+    }
+    become_concat(p, id, bounds->n, part);
+}
+
+/* ---- of concats, and of all else ---- */
+
+/* The bounds within [first, end), from `first` on. */
+static Bounds within(const Bounds *bounds, uint32_t first, uint32_t end) {
+    Bounds inner = {.n = 0, .at = {0}};
+    for (uint32_t i = 1; i < bounds->n; i++)
+        if (bounds->at[i] > first && bounds->at[i] < end)
+            inner.at[++inner.n] = bounds->at[i] - first;
+    inner.at[++inner.n] = end - first;
+    return inner;
+}
+
+static void cut_concat(Parts *p, NodeId id, const Bounds *bounds,
+                       uint32_t depth, TensorId *part) {
+    const Node concat = *graph_node(p->g, id);
+    VEC(TensorId) piece[MOST_PARTS] = {{0}};
+    for (uint32_t k = 0, first = 0, i = 0; k < concat.n_in; k++) {
+        uint32_t end = first + channels(p, concat.in[k]);
+        Bounds inner = within(bounds, first, end);
+        TensorId some[MOST_PARTS];
+        cut(p, concat.in[k], &inner, depth + 1, id, some);
+        for (uint32_t s = 0; s < inner.n; s++) {
+            while (bounds->at[i + 1] <= first + inner.at[s])
+                i++;
+            vec_push(p->context->scratch, &piece[i], some[s]);
+        }
+        first = end;
+    }
+    for (uint32_t i = 0; i < bounds->n; i++) {
+        part[i] = piece[i].at[0];
+        if (piece[i].n == 1)
+            continue;
+        part[i] =
+            add(p, id, &concat, "from", bounds->at[i], piece[i].n, piece[i].at);
+        infer(p, part[i]);
+        graph_gloss(p->g, "X__fromN is X from channel N on");
+    }
+}
+
+/* Weights of 0 and 1 that pick channels first... of so many. */
+static ConstId picks(Parts *p, uint32_t of, uint32_t first, uint32_t n) {
+    float *one = ARENA_ARRAY(p->g->arena, float, (size_t)n *of);
+    for (uint32_t i = 0; i < n; i++)
+        one[(size_t)i * of + first + i] = 1;
+    return graph_add_const(
+        p->g,
+        (Const){.shape = {4, {n, of, 1, 1}}, .kind = CONST_F32, .data = one});
+}
+
+static Node picker(const Parts *p, TensorId *t) {
+    const Tensor *from = graph_tensor(p->g, *t);
+    Node conv = {.op = OP_CONV,
+                 .name = from->name,
+                 .loc = from->loc,
+                 .n_in = 1,
+                 .in = t,
+                 .n_out = 1,
+                 .out = t,
+                 .no_bias = true,
+                 .attr = {.conv = {.groups = 1,
+                                   .kernel = {1, 1},
+                                   .stride = {1, 1},
+                                   .dilation = {1, 1}}}};
+    for (int r = 0; r < CONST_ROLES; r++)
+        conv.constant[r] = NO_CONST;
+    return conv;
+}
+
+static void pick(Parts *p, TensorId t, const Bounds *bounds, NodeId reader,
+                 TensorId *part) {
+    Node conv = picker(p, &t);
+    uint32_t all = channels(p, t);
+    for (uint32_t i = 0; i < bounds->n; i++) {
+        uint32_t first = bounds->at[i], n = bounds->at[i + 1] - first;
+        conv.attr.conv.out_c = n;
+        part[i] = add(p, reader, &conv, "from", first, 1, &t);
+        graph_node(p->g, graph_tensor(p->g, part[i])->producer)
+            ->constant[CONST_WEIGHT] = picks(p, all, first, n);
+        infer(p, part[i]);
+    }
+    graph_gloss(p->g, "X__fromN is X from channel N on");
+}
+
+typedef enum Manner { BY_CONCAT, BY_PRODUCER, BY_PICKING } Manner;
+
+/* How parts of a tensor are made. */
+static Manner manner(const Parts *p, TensorId t, uint32_t depth) {
+    const Node *node = graph_node(p->g, graph_tensor(p->g, t)->producer);
+    if (depth == MOST_DEPTH || node->n_out > 1)
+        return BY_PICKING;
+    if (node->op == OP_CONCAT && node->attr.axis.axis == 1 &&
+        node->act.kind == ACT_NONE)
+        return BY_CONCAT;
+    bool dense = node->op == OP_CONV && node->attr.conv.groups == 1;
+    return dense || goes_by_channel(p, node) ? BY_PRODUCER : BY_PICKING;
+}
+
+/* Parts of a tensor that `reader` reads. */
+static void cut(Parts *p, TensorId t, const Bounds *bounds, uint32_t depth,
+                NodeId reader, TensorId *part) {
+    NodeId producer = graph_tensor(p->g, t)->producer;
+    if (bounds->n == 1) {
+        part[0] = t;
+        return;
+    }
+    switch (manner(p, t, depth)) {
+    case BY_CONCAT:
+        cut_concat(p, producer, bounds, depth, part);
+        break;
+    case BY_PRODUCER:
+        cut_producer(p, producer, bounds, depth, part);
+        break;
+    case BY_PICKING:
+        pick(p, t, bounds, reader, part);
+    }
+}
+
+/* ---- convolutions that no engine runs ---- */
+
+/* In how many parts an engine would run it, by channels of its input and of
+ * its result, which start at multiples of `step`; least instructions. */
+typedef struct Split {
+    uint32_t in, out, step;
+} Split;
+
+/* Channels at whose multiples parts of a concat may start; 1: nowhere. */
+static uint32_t aligned_step(const Parts *p, const Shape *shape) {
+    enum { MOST = 256 };
+    const HwSpec *spec = p->context->spec;
+    uint32_t unit = layout_part_step(spec->memory[0].layout);
+    for (uint32_t step = unit; step && step <= MOST; step *= 2)
+        if (concat_aligned(spec, HW_OP_CONV, shape, step))
+            return step;
+    return 1;
+}
+
+/* Parts of nearly one size; fewer than n where these are too many. */
+static Bounds bounds_of(uint32_t c, uint32_t n, uint32_t step) {
+    uint32_t each = ((c + n - 1) / n + step - 1) / step * step;
+    Bounds bounds = {.n = 0, .at = {0}};
+    for (uint32_t first = 0; first < c; first += each)
+        bounds.at[++bounds.n] = c - first < each ? c : first + each;
+    return bounds;
+}
+
+static bool adds(const Parts *p, const Node *node) {
+    TensorId both[] = {node->out[0], node->out[0]};
+    Node sum = {.op = OP_ELTWISE,
+                .name = node->name,
+                .n_in = 2,
+                .in = both,
+                .n_out = 1,
+                .out = node->out,
+                .act = node->act,
+                .attr = {.elt = {.kind = ELT_ADD}}};
+    Candidate candidate = legal_candidate(p->context->spec, p->g, &sum);
+    return legal_judge(NULL, &candidate).engine >= 0;
+}
+
+static bool runs(const Parts *p, const Node *node, uint32_t in_c,
+                 uint32_t out_c) {
+    Node part = *node;
+    Shape in = graph_tensor(p->g, node->in[0])->shape;
+    Shape out = graph_tensor(p->g, node->out[0])->shape;
+    Candidate candidate = legal_candidate(p->context->spec, p->g, &part);
+    if (candidate.op == HW_OP_CONV_DEPTHWISE)
+        part.attr.conv.groups = in_c = out_c;
+    in.dim[1] = in_c;
+    out.dim[1] = part.attr.conv.out_c = out_c;
+    candidate.in = &in;
+    candidate.out = &out;
+    return legal_judge(NULL, &candidate).engine >= 0;
+}
+
+/* Whether parts of a tensor can be made: an engine picks what no layer makes.
+ * `left`: tensors to look at. */
+static bool may_cut(const Parts *p, TensorId t, uint32_t depth,
+                    uint32_t *left) {
+    const Node *node = graph_node(p->g, graph_tensor(p->g, t)->producer);
+    if (!*left)
+        return false;
+    --*left;
+    Manner how = manner(p, t, depth);
+    if (how == BY_PICKING) {
+        Node conv = picker(p, &t);
+        return runs(p, &conv, channels(p, t), channels(p, t) / 2);
+    }
+    for (uint32_t k = 0; k < node->n_in; k++)
+        if ((how == BY_CONCAT || goes_by_channel(p, node)) &&
+            !may_cut(p, node->in[k], depth + 1, left))
+            return false;
+    return true;
+}
+
+static bool may_cut_operand(const Parts *p, const Node *node) {
+    uint32_t left = MOST_LOOKED_AT;
+    return may_cut(p, node->in[0], 0, &left);
+}
+
+static bool finds_step(const Parts *p, const Node *node, uint32_t step,
+                       uint32_t most_in, Split *split) {
+    uint32_t in_c = channels(p, node->in[0]), out_c = node->attr.conv.out_c;
+    for (uint32_t n = 2; n <= MOST_PARTS; n++)
+        for (uint32_t in = 1; in <= n && in <= most_in; in++) {
+            Bounds ins = bounds_of(in_c, in, step);
+            Bounds outs = bounds_of(out_c, n / in, step);
+            if (n % in || ins.n != in || outs.n != n / in ||
+                !runs(p, node, ins.at[1], outs.at[1]))
+                continue;
+            *split = (Split){in, n / in, step};
+            return true;
+        }
+    return false;
+}
+
+/* Aligned, if it can be: a concat of other parts is the host's. */
+static bool finds_split(const Parts *p, const Node *node, Split *split) {
+    bool cuts = may_cut_operand(p, node), sums = node->attr.conv.groups == 1;
+    if (!sums && !cuts)
+        return false;
+    uint32_t most_in =
+        sums && cuts && !on_codes(p, node) && adds(p, node) ? MOST_PARTS : 1;
+    const Shape *out = &graph_tensor(p->g, node->out[0])->shape;
+    return finds_step(p, node, aligned_step(p, out), most_in, split) ||
+           finds_step(p, node, 1, most_in, split);
+}
+
+/* Input channels first... of the convolution; the first part has its bias. */
+static TensorId add_term(Parts *p, NodeId id, TensorId in, uint32_t first,
+                         uint32_t n) {
+    Node part = *graph_node(p->g, id);
+    part.act = (Act){0};
+    part.no_bias |= first > 0;
+    TensorId out = add(p, id, &part, "over", first, 1, &in);
+    NodeId made = graph_tensor(p->g, out)->producer;
+    ConstId weight = part_of(p, part.constant[CONST_WEIGHT], 1, first, n);
+    graph_node(p->g, made)->constant[CONST_WEIGHT] = weight;
+    if (!first)
+        graph_node(p->g, made)->constant[CONST_BIAS] =
+            part.constant[CONST_BIAS];
+    infer(p, out);
+    return out;
+}
+
+static TensorId add_sum(Parts *p, NodeId id, const TensorId *pair,
+                        uint32_t end) {
+    Node sum = *graph_node(p->g, id);
+    sum.op = OP_ELTWISE;
+    sum.act = (Act){0};
+    sum.attr = (Attrs){.elt = {.kind = ELT_ADD}};
+    TensorId out = add(p, id, &sum, "upto", end, 2, pair);
+    infer(p, out);
+    return out;
+}
+
+/* The node becomes the sum of its parts over input channels. */
+static void sum_up(Parts *p, NodeId id, const Split *by) {
+    TensorId whole = graph_node(p->g, id)->in[0], in[MOST_PARTS], pair[2];
+    Bounds bounds = bounds_of(channels(p, whole), by->in, by->step);
+    cut(p, whole, &bounds, 0, id, in);
+    settle(p, id, 1);
+    for (uint32_t i = 0; i < bounds.n; i++) {
+        const uint32_t *at = &bounds.at[i];
+        pair[i ? 1 : 0] = add_term(p, id, in[i], at[0], at[1] - at[0]);
+        if (i && i + 1 < bounds.n)
+            pair[0] = add_sum(p, id, pair, at[1]);
+    }
+    become(p, id, OP_ELTWISE, 2, pair);
+    graph_node(p->g, id)->attr.elt.kind = ELT_ADD;
+    graph_gloss(p->g, "X__overN is what input channels from N on give X; "
+                      "X__uptoN the sum of those below N");
+}
+
+static void cut_results(Parts *p, NodeId id, const Split *by) {
+    uint32_t c = graph_node(p->g, id)->attr.conv.out_c;
+    Bounds bounds = bounds_of(c, by->out, by->step);
+    TensorId part[MOST_PARTS];
+    cut_producer(p, id, &bounds, 0, part);
+}
+
+/* Codes stay codes where they lie. */
+static bool has_parts(const Parts *p, const Node *node) {
+    for (int r = 0; on_codes(p, node) && r < CONST_ROLES; r++)
+        if (node->constant[r].i != NONE &&
+            !const_has_parts(graph_const(p->g, node->constant[r])))
+            return false;
+    return true;
+}
+
+static bool is_candidate(const Parts *p, const Node *node) {
+    return node->op == OP_CONV && node->constant[CONST_WEIGHT].i != NONE &&
+           (node->attr.conv.groups == 1 || is_depthwise(p, node)) &&
+           graph_tensor(p->g, node->in[0])->shape.rank == 4 &&
+           has_parts(p, node);
+}
+
+static void split(Parts *p, NodeId id) {
+    const Node *node = graph_node(p->g, id);
+    Split by;
+    if (!is_candidate(p, node) ||
+        legal_engine(p->context->spec, p->g, node) >= 0 ||
+        !finds_split(p, node, &by))
+        return;
+    if (by.out > 1)
+        cut_results(p, id, &by);
+    else
+        sum_up(p, id, &by);
+}
+
+bool channels_run(Graph *g, PassContext *context) {
+    Parts p = {.g = g, .context = context};
+    if (!context->spec || !context->spec->n_active ||
+        hwspec_engine(context->spec, HW_OP_CONV) < 0)
+        return true;
+    /* Also what it adds. */
+    for (uint32_t i = 0; i < g->node.n; i++)
+        split(&p, (NodeId){i});
+    if (p.insertions.node.n) {
+        insert_finish(context->scratch, g, &p.insertions);
+        graph_compact(g);
+    }
+    return true;
+}
