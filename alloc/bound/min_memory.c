@@ -84,8 +84,7 @@ static uint64_t channel_tile_of(const Facts *f, TensorId t, uint32_t c) {
 static uint64_t channel_tiles_all_least(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     bool dense = is_dense(node);
-    if (!by_rows(f, id) || f->spec->tiling.rows.rolls ||
-        !(dense || goes_by_channel(f, node)) ||
+    if (!by_rows(f, id) || !(dense || goes_by_channel(f, node)) ||
         channel_tile_quantum(f, id) == NONE)
         return UINT64_MAX;
     uint32_t q = channel_tile_quantum(f, id), n = dense ? 0 : node->n_in;

@@ -151,6 +151,8 @@ def compile_to(point, suffix, *more, net=None, may=(0,)):
 def advice(point, refused):
     """What is said of a size is true; the point goes on with one that would
     do."""
+    if "no plan was found that is legal" in refused.err:
+        raise Wrong("illegal", "it fits, and no plan is legal")
     found = ADVICE.findall(refused.err)
     if not found and " limit" not in refused.err and not re.search(
             r"instructions|backing|one piece|would (not )?do", refused.err):
