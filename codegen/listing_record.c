@@ -25,6 +25,21 @@ static const char *issue_order(const HwSpec *spec) {
     return spec->tiling.rows.moves == HW_MOVES_QUEUED ? "queue" : "in order";
 }
 
+/* Core k finds its part of a shared memory behind k parts of so many bytes:
+ * addresses are those of core 0. */
+static void put_cores(JsonOut *out, const HwSpec *spec) {
+    if (hwspec_cores(spec) < 2)
+        return;
+    json_out_object(out, "cores");
+    json_out_number(out, "count", hwspec_cores(spec));
+    json_out_object(out, "parts");
+    for (uint32_t m = 0; m < spec->n_memories; m++)
+        if (spec->cores.share >> m & 1)
+            json_out_number(out, spec->memory[m].name, spec->memory[m].size);
+    json_out_close(out);
+    json_out_close(out);
+}
+
 void machine_write(JsonOut *out, const HwSpec *spec) {
     bool was = out->compact;
     json_out_value(out, "clock_hz", number_from_double(spec->clock));
@@ -35,6 +50,7 @@ void machine_write(JsonOut *out, const HwSpec *spec) {
     for (uint32_t i = 0; i < spec->n_memories; i++)
         put_memory(out, &spec->memory[i]);
     json_out_close(out);
+    put_cores(out, spec);
     json_out_list(out, "engines");
     for (uint32_t i = 0; i < spec->n_engines; i++)
         json_out_text(out, NULL, spec->engine[i].name);

@@ -38,6 +38,9 @@ static void print_machine(Arena *arena, const HwSpec *spec) {
             m->name, hw_role_name[m->role], with_commas(arena, m->size),
             m->align, m->unit, m->layout->name);
     }
+    if (hwspec_cores(spec) > 1)
+        say("cores   %u; of shared memories the parts of one are above\n",
+            hwspec_cores(spec));
     for (uint32_t i = 0; i < spec->n_engines; i++) {
         const HwEngine *engine = &spec->engine[i];
         say("engine  %-10s", engine->name);

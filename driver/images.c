@@ -31,7 +31,8 @@ ImageTimes image_times(const Pipeline *p, const SimResult *sim) {
     uint32_t n = pipeline_images(p);
     if (n < 2)
         return (ImageTimes){1, sim->cycles, sim->interval};
-    return (ImageTimes){n, (sim->cycles + n - 1) / n,
+    uint64_t all = (uint64_t)n * hwspec_cores(p->spec);
+    return (ImageTimes){n, (sim->cycles + all - 1) / all,
                         end_of(p, sim, n - 1) - end_of(p, sim, n - 2)};
 }
 

@@ -200,10 +200,10 @@ void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
         (double)sim->cycles / listing->spec->clock * 1e3,
         listing->spec->clock / 1e6, with_commas(arena, sim->instructions));
     if (sim->interval != sim->cycles)
-        say("steady  %s cycles an image (%.1f images/s), one behind the "
-            "other\n",
+        say("steady  %s cycles an image (%.1f images/s), %s\n",
             with_commas(arena, sim->interval),
-            listing->spec->clock / (double)sim->interval);
+            listing->spec->clock / (double)sim->interval,
+            sim_images_how(arena, listing->spec));
     for (uint32_t i = 0; i < sim->n_notes; i++)
         say("note    %s\n", sim->note[i]);
     say("memory  %s violations\n", with_commas(arena, sim->n_violations));

@@ -347,6 +347,13 @@ typedef struct HwWeightCache {
     double bandwidth; /* bytes a second into the cache; 0: not bounding */
 } HwWeightCache;
 
+/* The machine several times: all but what they share is each one's own. */
+typedef struct HwCores {
+    uint32_t count; /* 0, 1: one */
+    uint32_t share; /* bit (1 << memory); size and bandwidth are one core's part
+                     */
+} HwCores;
+
 /* A unit that moves data beside engines and others of its kind. */
 typedef struct HwDma {
     const char *name;
@@ -446,6 +453,7 @@ typedef struct HwSpec {
     uint32_t n_memories;
     const HwMemory *memory; /* active ones first, in order of preference */
     uint32_t n_active;
+    HwCores cores;
     /* index into memory[], or -1: `backing` and `constants` may be absent */
     int32_t backing, input, output, constants;
     uint32_t backings; /* all of that role, bit (1 << memory); `backing` is the
@@ -583,6 +591,11 @@ Repl hwspec_repl_rule(const HwSpec *spec, uint32_t channels, uint32_t area,
                       bool on_the_fly);
 /* Rows of the weight cache: full*area + ceil(sections*area/units). */
 uint64_t hwspec_weight_rows(Repl repl, uint32_t area);
+
+/* How many cores there are: parts of shared memories make a whole again. */
+static inline uint32_t hwspec_cores(const HwSpec *spec) {
+    return spec->cores.count ? spec->cores.count : 1;
+}
 
 /* Products that an engine can make in a cycle of its own. */
 double hwspec_lanes(const HwEngine *engine);

@@ -252,6 +252,9 @@ static const Key top_keys[] = {
     {"layouts", read_layouts, 0, true, "map: how volumes lie in a memory"},
     {"memories", read_memories, 0, true,
      "map, in order of preference: where volumes lie"},
+    KEY("cores", read_cores, HwSpec, cores,
+        "how often there is all of it, each on an image of its own; else "
+        "once"),
     {"arithmetic", read_arithmetic, 0, false,
      "map: how sums of codes become codes; engines name one"},
     {"engines", read_engines, 0, true, "map: what computes"},
@@ -292,6 +295,7 @@ const Section *const hwspec_sections[] = {
     &read_native_section,
     &read_memory_section,
     &read_ports_section,
+    &read_cores_section,
     &read_layout_section,
     &read_axis_section,
     &read_case_section,

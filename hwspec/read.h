@@ -96,6 +96,7 @@ bool read_names(Reader *r, YamlNode *list, const char *const *names,
 
 ReadValue read_layouts;     /* read_layout.c */
 ReadValue read_memories;    /* read_memory.c */
+ReadValue read_cores;       /* read_cores.c; `out` is the HwCores */
 ReadValue read_engines;     /* read_engine.c */
 ReadValue read_arithmetic;  /* read_arith.c */
 ReadValue read_arith_name;  /* ... const HwArith *: one by name */
@@ -124,6 +125,7 @@ extern const Section read_case_section;
 extern const Section read_when_section;
 extern const Section read_memory_section;
 extern const Section read_ports_section;
+extern const Section read_cores_section;
 extern const Section read_engine_section;
 extern const Section read_dma_section;
 extern const Section read_operands_section;

@@ -126,11 +126,11 @@ double hwspec_lanes(const HwEngine *engine) {
 
 double hwspec_cost(const HwSpec *spec, const HwCost *cost,
                    const HwCounts *counts) {
-    double sum = cost->base;
+    double sum = cost->base, cores = hwspec_cores(spec);
     for (uint32_t i = 0; cost->memory && i < spec->n_memories; i++)
-        sum += cost->memory[i] * (double)spec->memory[i].size;
+        sum += cost->memory[i] * (double)spec->memory[i].size * cores;
     for (uint32_t i = 0; cost->lanes && i < spec->n_engines; i++)
-        sum += cost->lanes[i] * hwspec_lanes(&spec->engine[i]);
+        sum += cost->lanes[i] * hwspec_lanes(&spec->engine[i]) * cores;
     if (!counts)
         return sum;
     for (uint32_t i = 0; cost->products && i < spec->n_engines; i++)

@@ -70,7 +70,9 @@ static void facts_of_time(JsonOut *to, const ReportInput *input) {
     }
     if (s->interval != s->cycles)
         fact(to, "steady", s->interval,
-             "cycles an image, one behind the other");
+             arena_printf(
+                 to->text->arena, "cycles an image, %s",
+                 sim_images_how(to->text->arena, input->listing->spec)));
     if (s->transfer)
         fact(to, "no engine works",
              idle_cycles(s, input->listing->spec->n_engines), "cycles");

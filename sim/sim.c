@@ -243,11 +243,16 @@ static uint32_t n_uses(const HwSpec *spec) {
     return spec->n_engines + 1 + (spec->n_dmas ? spec->n_dmas : 1);
 }
 
+/* Each core is at an image of its own. */
+static uint64_t ceilings(uint64_t n, uint64_t by) {
+    return (n + by - 1) / by;
+}
+
 static void fill_result(Run *run) {
     SimResult *result = run->result;
     const HwSpec *spec = run->spec;
     fill_lives(run);
-    result->interval = steady_cycles(run);
+    result->interval = ceilings(steady_cycles(run), hwspec_cores(spec));
     result->n_violations = run->n_violations;
     result->n_kept = run->violation.n;
     result->violation = run->violation.at;

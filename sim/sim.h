@@ -149,8 +149,8 @@ typedef struct SimResult {
     const SimHostCall *call; /* layers of the host, in the listing's order */
     uint64_t busy, transfer; /* sums over all instructions: with everything
                               * overlapped the larger of the two is the time */
-    uint64_t interval; /* cycles from image to image where some engines work
-                        * ahead; else `cycles` */
+    uint64_t interval; /* cycles an image: from image to image where some
+                        * engines work ahead, else `cycles`, over all cores */
     uint32_t n_engines;
     const SimEngineUse *engine; /* by spec->engine, then "dma", then "host",
                                  * then all units of `dma` but the first */
@@ -161,6 +161,8 @@ typedef struct SimResult {
     const SimEvent *event; /* in the listing's order */
 } SimResult;
 
+/* How images follow each other: "one behind the other". */
+const char *sim_images_how(Arena *arena, const HwSpec *spec);
 /* Products that engines made, those of results made again included. */
 uint64_t sim_products(const SimResult *result);
 

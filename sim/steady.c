@@ -51,6 +51,13 @@ static void check_alone(Run *run, const SimEvent *ahead) {
     }
 }
 
+const char *sim_images_how(Arena *arena, const HwSpec *spec) {
+    return hwspec_cores(spec) > 1
+               ? arena_printf(arena, "on %u cores side by side",
+                              hwspec_cores(spec))
+               : "one behind the other";
+}
+
 uint64_t steady_cycles(Run *run) {
     Steady s = {.run = run, .first = UINT64_MAX};
     for (uint32_t i = 0; i < run->event.n; i++)

@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
-"""memories.py - several backing memories, units that move at the same time.
+"""memories.py - several memories and cores, units that move at the same time.
 
 The machine of docs/hwspec.md: two channels of DDR for volumes, a flash and the
 second channel for weights. Against the same with one channel: the same values,
 fewer cycles, and no wires that do everything. The planner's clock is the
 simulator's. Bytes add up, each memory holds what it has room for, and what
 lies or moves wrong is refused: a listing that loads weights from elsewhere, a
-unit that is missing, wires that nothing has. Needs the folder build.
+unit that is missing, wires that nothing has.
+
+Cores: each runs the plan of a machine that has its part alone, and all of them
+make that many images meanwhile; parts that are too small are refused.
+
+Weights whose channels have no address are said to be the reason where nothing
+fits beside them. Needs the folder build.
 """
 import json
 import os
@@ -119,12 +125,58 @@ def check_listing(path, folder):
     return ""
 
 
+def write(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    return path
+
+
+def check_cores(folder):
+    four = write(folder, "four.yaml", ONE + "cores: {count: 4}\n")
+    part = write(folder, "part.yaml", ONE.replace("4GB/s", "1GB/s"))
+    reports = [verify("squeezenet.prototxt", path, "1MiB")
+               for path in (four, part)]
+    if any(isinstance(report, str) for report in reports):
+        return f"cores: {reports}"[:300]
+    many, one = reports
+    bad = []
+    for key in ("cycles", "ddr_read_bytes", "am_bytes", "plan_cycles"):
+        if many[key] != one[key]:
+            bad.append(f"{key} {many[key]}, of one core {one[key]}")
+    if many["cycles_an_image"] != (one["cycles"] + 3) // 4:
+        bad.append(f"{many['cycles_an_image']} cycles an image")
+    run = amphora("compile", os.path.join(ROOT, "examples",
+                                          "squeezenet.prototxt"),
+                  "-t", four, "-o", folder)
+    with open(os.path.join(folder, "squeezenet.json"),
+              encoding="utf-8") as file:
+        told = json.load(file)["amphora"].get("cores")
+    if run.returncode or told["count"] != 4 or told["parts"]["ddr"] != 2 ** 28:
+        bad.append(f"the listing tells {told}")
+    for cores, said in (("{count: 2000}", "more than 1024 cores"),
+                        ("{count: 0}", "four.yaml:"),
+                        ("{count: 1000, share: [am, ddr, inputs, outputs]}",
+                         "does not fit")):
+        path = write(folder, "four.yaml", ONE + f"cores: {cores}\n")
+        refused = verify("squeezenet.prototxt", path, "1MiB")
+        if not isinstance(refused, str) or said not in refused:
+            bad.append(f"{cores}: {refused}"[:300])
+    return "cores: " + ", ".join(bad) if bad else ""
+
+
+def check_advice(folder):
+    inside = ONE + "layouts: {plain: {axes: [h, w, c]}}\n"
+    path = write(folder, "inside.yaml", inside)
+    said = verify("squeezenet.prototxt", path, "64KiB")
+    good = isinstance(said, str) and "weights of a layer are loaded whole" in said
+    return "" if good else f"advice: {said}"[:400]
+
+
 def check_wrong(text, folder):
     bad = []
     for old, (new, said) in WRONG.items():
-        path = os.path.join(folder, "wrong.yaml")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text.replace(old, new, 1))
+        path = write(folder, "wrong.yaml", text.replace(old, new, 1))
         run = amphora("check", path)
         if (text.count(old) < 1 or run.returncode == 0
                 or said not in run.stderr or "wrong.yaml:" not in run.stderr):
@@ -135,12 +187,11 @@ def check_wrong(text, folder):
 def main():
     bad = []
     with tempfile.TemporaryDirectory() as folder:
-        two, one = (os.path.join(folder, n) for n in ("two.yaml", "one.yaml"))
-        for path, text in ((two, machine()), (one, ONE)):
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
+        two = write(folder, "two.yaml", machine())
+        one = write(folder, "one.yaml", ONE)
         bad += [check(net, size, two, one) for net, size in NETS.items()]
         bad += [check_room(two), check_listing(two, folder),
+                check_cores(folder), check_advice(folder),
                 check_wrong(machine(), folder)]
     bad = [text for text in bad if text]
     print("\n".join(bad + [f"memories: {len(bad)} wrong"]))

@@ -555,6 +555,21 @@ static const char *how_short(const Facts *f, uint64_t sum) {
                               with_commas(f->arena, sum - active_bytes(f)));
 }
 
+/* Weights come by blocks of output channels where a block's results have an
+ * address. */
+static void note_blocks(Diag *diag, const Facts *f) {
+    const HwMemory *m = &f->spec->memory[0];
+    if (!f->options->aside_for || layout_granule(m->layout) ||
+        hwspec_parts_between(f->spec, m))
+        return;
+    diag_note(diag, m->loc,
+              "weights of a layer are loaded whole: layout `%s` has channels "
+              "inside, so its output channels have addresses of their own only "
+              "if all rows tell `part.on`, `part.start` and `part.c` of "
+              "operands",
+              m->layout->name);
+}
+
 static void say_short(Diag *diag, const Attempt *a, uint64_t bytes) {
     uint64_t sum = bytes_said(a, bytes);
     diag_error(
@@ -563,6 +578,7 @@ static void say_short(Diag *diag, const Attempt *a, uint64_t bytes) {
         a->stuck + 1, step_node(a), with_commas(a->f->arena, sum),
         active_names(a->f), with_commas(a->f->arena, active_bytes(a->f)),
         how_short(a->f, sum));
+    note_blocks(diag, a->f);
 }
 
 /* There would be bytes enough, but not in one piece. */
