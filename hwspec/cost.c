@@ -11,6 +11,7 @@
 #include "hwspec/cost.h"
 
 #include "base/arith.h"
+#include "hwspec/cycles.h"
 
 #include <math.h>
 
@@ -49,9 +50,12 @@ uint64_t hwspec_engine_cycles(const HwSpec *spec, const HwEngine *engine,
     double efficiency = engine->efficiency > 0 ? engine->efficiency : 1;
     bool own_clock = engine->clock > 0 && spec->clock > 0;
     double ticks = own_clock ? spec->clock / engine->clock : 1;
-    double steps = (double)ceilings(c, u->out_c) *
-                   (double)ceilings(h, u->out_h) *
-                   (double)ceilings(w, u->out_w) * (double)inner;
+    double steps =
+        engine->cycles
+            ? hwspec_cycles_of(engine->cycles,
+                               (const int64_t[]){c, h, w, (int64_t)inner})
+            : (double)ceilings(c, u->out_c) * (double)ceilings(h, u->out_h) *
+                  (double)ceilings(w, u->out_w) * (double)inner;
     double own = steps / efficiency + engine->setup;
     return (uint64_t)ceil(own * ticks);
 }

@@ -118,6 +118,8 @@ typedef struct HwRange {
     Loc loc;
 } HwRange;
 
+typedef struct HwCycles HwCycles; /* cycles.h */
+
 /* Each loop axis is unrolled this far in hardware; cycles are products of
  * ceilings. 1 where absent. */
 typedef struct HwUnroll {
@@ -234,6 +236,7 @@ typedef struct HwEngine {
     HwUnroll unroll;
     double clock;                 /* Hz */
     double efficiency;            /* 0..1 */
+    const HwCycles *cycles;       /* or NULL: products of ceilings */
     uint32_t passes[HW_OP_COUNT]; /* over its operand; 0: 1 */
     uint32_t setup;        /* cycles before an instruction's first result */
     uint32_t slope_cycles; /* more for each result with an own slope */

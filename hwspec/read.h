@@ -106,6 +106,7 @@ ReadValue read_dma; /* read_dma.c */
 /* Behind all sections: whether each transfer has a unit. */
 void check_dma(Reader *r);
 ReadValue read_costs;   /* read_costs.c */
+ReadValue read_cycles;  /* read_cycles.c; const HwCycles * */
 ReadValue read_numbers; /* read_numbers.c; `out` is the HwNumbers */
 ReadValue read_bundle;  /* read_bundle.c; `out` is the HwBundle */
 

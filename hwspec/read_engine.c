@@ -173,6 +173,11 @@ static const Key engine_keys[] = {
     KEY("clock", read_hertz, HwEngine, clock, "else that of the machine"),
     KEY("efficiency", read_share, HwEngine, efficiency,
         "useful share of the cycles, above 0 and up to 1; else 1"),
+    KEY("cycles", read_cycles, HwEngine, cycles,
+        "instead of the products of ceilings: an expression over `out.c`, "
+        "`out.h`, `out.w` of what an instruction makes, and `steps` for one "
+        "result: over input channels and taps as `unroll` has them, and "
+        "passes"),
     {"passes", read_passes, 0, false,
      "map from operator to how often it goes over its operand, 1 or more; "
      "cycles are multiplied by it; else 1"},

@@ -349,7 +349,7 @@ static void bad_files(void **state) {
          "dpuczdx8g-b1600, dpuczdx8g-b2304, dpuczdx8g-b3136, dpuczdx8g-b4096, "
          "dpuczdx8g-b512, dpuczdx8g-b800, dpuczdx8g-isa0, gemmini-16, k210, "
          "line-npu, "
-         "math-engine, max78000, max78002, n64, null, nvdla-small, "
+         "math-engine, max78000, max78002, n64, ne16, null, nvdla-small, "
          "ring-npu, stage-npu, "
          "template, "
          "tile-npu, vision-npu, vta-pynq, vta-words, xdnn-v2-28, xdnn-v2-56, "
