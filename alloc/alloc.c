@@ -95,6 +95,17 @@ static Plan *find_legal(Search *s) {
     return plan;
 }
 
+static void give_reasons(Arena *arena, Diag *diag, const Schedule *schedule,
+                         const PlanOptions *options, const Memo *memo) {
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    bool spent = budget_spent(options->budget);
+    own->budget = NULL;
+    own->spent = NULL;
+    say_why(arena, diag, schedule, own, memo);
+    if (spent)
+        note_spent(diag);
+}
+
 static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
                           const PlanOptions *options, bool *does_not_fit) {
     Plan bound = {0};
@@ -102,19 +113,11 @@ static Plan *plan_volumes(Arena *arena, Diag *diag, const Schedule *schedule,
     Attempt *a = search_open(&s, arena, schedule, options, NULL, &bound);
     Plan *plan = find_legal(&s);
     search_close(&s);
-    bool spent = budget_spent(options->budget);
     *does_not_fit = true;
-    if (!plan && !wants_reasons(options))
+    if (!plan && wants_reasons(options))
+        give_reasons(arena, diag, schedule, options, s.memo);
+    if (!plan)
         return NULL;
-    if (!plan) {
-        PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
-        own->budget = NULL;
-        own->spent = NULL;
-        say_why(arena, diag, schedule, own, s.memo);
-        if (spent)
-            note_spent(diag);
-        return NULL;
-    }
     Traffic traffic = plan_traffic(plan);
     if (traffic.too_long) {
         if (wants_reasons(options))
@@ -199,6 +202,29 @@ static Plan *make(Arena *arena, Diag *diag, const Schedule *schedule,
                 : plan_volumes)(arena, diag, schedule, options, does_not_fit);
 }
 
+/* A listing of more instructions than the machine holds at once: cut between
+ * two steps, where nothing is at work, it runs part by part. */
+static Plan *make_long(Arena *arena, Diag *diag, const Schedule *schedule,
+                       const PlanOptions *options, bool *does_not_fit) {
+    Schedule *endless = ARENA_COPY(arena, Schedule, schedule, 1);
+    HwSpec *spec = ARENA_COPY(arena, HwSpec, schedule->spec, 1);
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    spec->max_instructions = 0;
+    endless->spec = spec;
+    own->asked = NULL;
+    own->shared = NULL;
+    Plan *plan = make(arena, diag, endless, own, does_not_fit);
+    if (plan)
+        plan->schedule = schedule;
+    return plan;
+}
+
+/* Whether one listing may be several. */
+static bool may_be_long(const Schedule *schedule, const PlanOptions *options) {
+    return schedule->spec->max_instructions && options->images < 2 &&
+           schedule->spec->tiling.rows.moves != HW_MOVES_QUEUED;
+}
+
 static bool would_do_in(const Schedule *order, const Asked *asked,
                         Budget *budget, uint64_t size) {
     if (budget_spent(budget))
@@ -215,9 +241,9 @@ static bool would_do_in(const Schedule *order, const Asked *asked,
     options->watch = NULL;
     if (order != asked->schedule)
         options->shared = NULL;
-    bool does =
-        insn_rows_hold(arena, schedule->spec) &&
-        make(arena, diag_new(arena), schedule, options, &does_not_fit);
+    bool does = insn_rows_hold(arena, schedule->spec) &&
+                (may_be_long(schedule, options) ? make_long : make)(
+                    arena, diag_new(arena), schedule, options, &does_not_fit);
     arena_free(arena);
     return does;
 }
@@ -244,14 +270,23 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
     PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
     Budget budget = plan_budget(schedule, options->effort);
     PlanEffort spent = {.budget = budget.left};
-    own->asked = &(Asked){schedule, options, would_do};
+    const Asked asked = {schedule, options, would_do};
+    own->asked = &asked;
     own->budget = &budget;
     own->spent = &spent;
     if (schedule->spec->tiling.rows.moves ==
         HW_MOVES_QUEUED) /* volumes that cost no cycles */
         own->shared = NULL;
+    bool longer = may_be_long(schedule, own);
+    if (longer)
+        own->asked = NULL;
     Plan *plan = make(arena, diag, schedule, own, does_not_fit);
     spent.steps = spent.budget - budget.left;
+    if (!plan && longer && spent.too_long)
+        plan = make_long(arena, diag, schedule, own, does_not_fit);
+    own->asked = &asked;
+    if (!plan && longer)
+        give_reasons(arena, diag, schedule, own, NULL);
     if (plan)
         plan->effort = spent;
     return plan;

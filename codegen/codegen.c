@@ -666,6 +666,39 @@ static void emit(Emitter *e, uint32_t index, uint64_t waits) {
     }
 }
 
+/* Where nothing is at work that began before the instruction. */
+static bool may_cut(const Emitter *e, uint32_t i) {
+    const Action *action = e->plan->action;
+    return action[e->action_of.at[i]].step !=
+           action[e->action_of.at[i - 1]].step;
+}
+
+/* Parts that the machine holds, as long as they can be; layers of the host are
+ * in none. False if there are no such. */
+static bool cut_to_fit(const Emitter *e, Listing *listing) {
+    uint32_t limit = e->spec->max_instructions, held = 0, last = 0;
+    VEC(uint32_t) part = {0};
+    vec_push(e->arena, &part, 0);
+    for (uint32_t i = 0, since = 0; limit && i < e->insn.n; i++) {
+        bool host = insn_op(e->spec, &e->insn.at[i]) == HW_OP_HOST;
+        if (i && may_cut(e, i)) {
+            last = i;
+            since = 0;
+        }
+        held += !host;
+        since += !host;
+        if (held > limit && last == part.at[part.n - 1])
+            return false;
+        if (held > limit) {
+            vec_push(e->arena, &part, last);
+            held = since;
+        }
+    }
+    listing->n_parts = part.n;
+    listing->part = part.at;
+    return true;
+}
+
 const Listing *codegen_run(Arena *arena, Diag *diag, const Plan *plan,
                            const uint32_t **action_of) {
     Emitter e = {.arena = arena,
@@ -676,14 +709,14 @@ const Listing *codegen_run(Arena *arena, Diag *diag, const Plan *plan,
     e.waits = (Waits){.arena = arena, .plan = plan};
     for (uint32_t i = 0; i < plan->n_actions; i++)
         emit(&e, i, waits_before(&e.waits, i));
-    uint32_t limit = e.spec->max_instructions, held = e.insn.n - e.hosts;
-    if (limit && held > limit) {
+    Listing *listing = ARENA_NEW(arena, Listing);
+    if (!cut_to_fit(&e, listing)) {
         diag_error(diag, e.spec->loc,
-                   "the listing has %u instructions; %s holds %u", held,
-                   e.spec->machine, limit);
+                   "a step of the listing has more instructions than the %u "
+                   "that %s holds",
+                   e.spec->max_instructions, e.spec->machine);
         return NULL;
     }
-    Listing *listing = ARENA_NEW(arena, Listing);
     listing->spec = e.spec;
     listing->network = e.graph->name;
     listing->n = e.insn.n;

@@ -122,6 +122,27 @@ static void write_text(Text *out, const void *context) {
     print_to(out, written->listing);
 }
 
+/* The instructions of a part. */
+static void write_part(Text *out, const void *context) {
+    print_to(out, context);
+}
+
+/* NAME.1.cmd... */
+static void parts_of(Arena *arena, const Listing *listing, const char *path,
+                     FilePart *out) {
+    for (uint32_t i = 0; i < listing->n_parts; i++) {
+        Listing *part = ARENA_COPY(arena, Listing, listing, 1);
+        uint32_t end =
+            i + 1 < listing->n_parts ? listing->part[i + 1] : listing->n;
+        part->insn += listing->part[i];
+        part->n = end - listing->part[i];
+        out[i] =
+            (FilePart){.path = arena_printf(arena, "%s.%u.cmd", path, i + 1),
+                       .write = write_part,
+                       .context = part};
+    }
+}
+
 static void write_json(Text *out, const void *context) {
     const Written *written = context;
     listing_json_write(out, written->listing, written->weights_file);
@@ -148,7 +169,8 @@ bool listing_write(Arena *arena, Diag *diag, const Listing *listing,
     const Written written = {listing, arena_printf(arena, "%s.weights", name),
                              image_places(arena, &listing->image)};
     uint32_t n = written.places.bytes ? 3 : 2;
-    FilePart part[3];
+    uint32_t parts = listing->n_parts > 1 ? listing->n_parts : 0;
+    FilePart *part = ARENA_ARRAY(arena, FilePart, n + parts);
     out[0] = out[1] = out[2] = NULL;
     if (!file_make_dir(arena, diag, dir))
         return false;
@@ -157,7 +179,10 @@ bool listing_write(Arena *arena, Diag *diag, const Listing *listing,
         part[i] = (FilePart){
             .path = out[i], .write = file[i].write, .context = &written};
     }
-    return file_write_all(arena, diag, n, part);
+    if (parts)
+        parts_of(arena, listing, arena_printf(arena, "%s/%s", dir, name),
+                 part + n);
+    return file_write_all(arena, diag, n + parts, part);
 }
 
 static bool has_suffix(const char *path, const char *suffix) {

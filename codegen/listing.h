@@ -119,6 +119,8 @@ typedef struct Listing {
     const HwInsn *insn;
     Image image; /* all zero when only a text was read */
     bool has_image;
+    uint32_t n_parts; /* more than 1: the machine holds no more of it at once */
+    const uint32_t *part;   /* the first instruction of each */
     const Record *record;   /* by instruction, or NULL: it was only read */
     const RecordTime *time; /* the same */
 } Listing;

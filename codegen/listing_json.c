@@ -262,6 +262,16 @@ static void put_arguments(const Writer *w) {
     json_out_close(w->out);
 }
 
+/* Where parts of the listing begin that the machine holds by themselves. */
+static void put_parts(const Writer *w) {
+    if (w->listing->n_parts < 2)
+        return;
+    json_out_list(w->out, "parts");
+    for (uint32_t i = 0; i < w->listing->n_parts; i++)
+        json_out_number(w->out, NULL, w->listing->part[i]);
+    json_out_close(w->out);
+}
+
 static void put_own(const Writer *w, const char *weights_file) {
     json_out_object(w->out, "amphora");
     json_out_text(w->out, "format", "amphora listing");
@@ -273,6 +283,7 @@ static void put_own(const Writer *w, const char *weights_file) {
         put_line(w, NULL, i);
     json_out_close(w->out);
     machine_write(w->out, w->spec);
+    put_parts(w);
     if (w->listing->record)
         records_write(w->out, w->listing);
     if (w->listing->has_image)

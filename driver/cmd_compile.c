@@ -102,6 +102,8 @@ static cJSON *report_json(Arena *arena, const Pipeline *p, const Made *made,
     cJSON_AddStringToObject(json, "network", p->listing->network);
     cJSON_AddStringToObject(json, "machine", p->spec->machine);
     cJSON_AddNumberToObject(json, "instructions", p->listing->n);
+    if (p->listing->n_parts > 1)
+        cJSON_AddNumberToObject(json, "parts", p->listing->n_parts);
     if (pipeline_images(p) > 1)
         cJSON_AddNumberToObject(json, "images", pipeline_images(p));
     add_placement_json(json, p->plan);
@@ -141,16 +143,15 @@ cJSON *compile_json(Arena *arena, const Pipeline *p) {
 }
 
 static void print_front(Arena *arena, const Plan *plan) {
-    say("front   %4s %15s %15s %15s %13s\n", "plan", "active memory",
-           "cycles", "bytes moved", "instructions");
+    say("front   %4s %15s %15s %15s %13s\n", "plan", "active memory", "cycles",
+        "bytes moved", "instructions");
     for (uint32_t i = 0; i < plan->n_front; i++) {
         const PlanCost *cost = &plan->front[i];
         say("        %4u %15s %15s %15s %13s%s\n", i + 1,
-               with_commas(arena, cost->memory),
-               with_commas(arena, cost->cycles),
-               with_commas(arena, cost->bytes),
-               with_commas(arena, cost->instructions),
-               is_chosen(plan, i) ? "  chosen" : "");
+            with_commas(arena, cost->memory), with_commas(arena, cost->cycles),
+            with_commas(arena, cost->bytes),
+            with_commas(arena, cost->instructions),
+            is_chosen(plan, i) ? "  chosen" : "");
     }
 }
 
@@ -166,6 +167,12 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
         if (host->reason && image_is_first(p, host->name))
             say("host    %s (%s): %s\n", host->name, host->kind, host->reason);
     }
+    if (p->listing->n_parts > 1)
+        say("parts   %u (.1.cmd and so on), each loaded when the one before "
+            "has "
+            "ended; %s holds %u instructions, and loading them is not "
+            "counted\n",
+            p->listing->n_parts, p->spec->machine, p->spec->max_instructions);
     if (pipeline_images(p) > 1)
         say("images  %u, one behind the other; names of the second end in "
             "@2, and so on\n",

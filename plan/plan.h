@@ -86,6 +86,7 @@ typedef struct PlanEffort {
     uint64_t configurations; /* tried */
     uint64_t packings;       /* placements asked of the packer */
     uint64_t steps, budget;  /* of BUDGET_PLAN: taken, and given */
+    uint64_t too_long;       /* tried, of more instructions than there may be */
 } PlanEffort;
 
 /* Bytes that no plan of a kind moves less than; what it assumes is in its name.

@@ -50,9 +50,7 @@ ADVISED = (
     ("depthwise.prototxt", "tile-npu", "memories.am.size=40"),
 )
 SILENT = (
-    ("fork.prototxt", "line-npu", "tiling.overlap=false",
-     "memories.am.align=64", "limits.instructions=5",
-     "memories.am.size=28180"),
+    ("fork.prototxt", "stage-npu", "limits.instructions=3"),
 )
 ADVICE = re.compile(r"--set memories\.(\w+)\.size=(\w+) would do"
                     r"(?:; (\w+) would not)?")

@@ -75,6 +75,8 @@ static Trial *trial_make(Search *s, const Config *config, Outcome *out) {
     out->fits = placed && trial_act(t, diag_new(t->arena));
     out->by_parts = placed && t->plan->by_parts;
     out->too_long |= out->fits && t->traffic.too_long;
+    if (s->options->spent)
+        s->options->spent->too_long += out->too_long;
     if (out->fits && (!out->too_long || config->long_too))
         return t;
     out->fits = false;

@@ -15,8 +15,7 @@ SHARE/examples/googlenet.prototxt:55:1: note: stem/pool2 (192x28x28, 1 of its ro
 SHARE/examples/googlenet.prototxt:55:1: note: no stripe of stem/pool2 fits: the lowest, 1 of its 28 rows, takes 86,016 bytes
     layer {
     ^
-amphora: note: --set memories.am.size=112640 would do; 112576 would not
-amphora: note: with less, listings have more than the 1536 instructions that xdnn-v2-28 holds
+amphora: note: --set memories.am.size=86080 would do; 85824 would not
 --- run ls
 --- exit 0
 --- stdout
