@@ -45,4 +45,4 @@ twice.yaml:4:39: error: `3xyz` is not a whole number of bytes (4096, 512KiB, 4.5
 --- exit 1
 --- stdout
 --- stderr
---set memories.am.sise=1MiB: error: nothing is called `memories.am.sise`; did you mean `size`? there are: role, size, buffers, unit, align, partitions, ports, layout; also base, id, bandwidth, latency, row_setup, burst, cost, load, piece
+--set memories.am.sise=1MiB: error: nothing is called `memories.am.sise`; did you mean `size`? there are: role, size, buffers, unit, align, partitions, ports, layout; also base, id, bandwidth, latency, row_setup, burst, cost, load, piece, channel

@@ -63,7 +63,7 @@ AM      25,600 of 1,099,511,627,776 bytes touched
 DDR     9,600 bytes read, 40 written; compulsory 9,640
 time    305,176 cycles (0.305 ms at 1000 MHz), 13 instructions
 memory  0 violations
-bound   9,640 bytes over DDR: no plan in this order moves less
+bound   9,640 bytes over DDR: no listing moves less
 share   engines compute 100.0 % of 236,448 products
 weights 5 layers had none: seeded ones
 ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> simulate <ms> reference <ms>
@@ -74,7 +74,7 @@ ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> 
 net on every: 13 instructions, 0 of them layers of the host
 AM      25,600 of 1,099,511,627,776 bytes, live peak 25,600 (planner greedy_by_size, proved)
 DDR     0 bytes for volumes: everything stays in AM
-        9,640 bytes moved; compulsory 9,640, bound 9,640 (no plan in this order moves less)
+        9,640 bytes moved; compulsory 9,640, bound 9,640 (no listing moves less)
 share   engines compute 100.0 % of 236,448 products
 weights 5 layers had none: seeded ones
 wrote   out/net.cmd

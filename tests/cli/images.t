@@ -13,7 +13,7 @@ host    p (softmax): no engine of xdnn-v2-28 runs softmax
 images  2, one behind the other; names of the second end in @2, and so on
 AM      10,240 of 4,194,304 bytes, packed 8,192, live peak 8,192 (planner greedy_by_size, proved)
 DDR     0 bytes for volumes: everything stays in AM
-        3,072 bytes moved; compulsory 3,072, bound 3,072 (no plan in this order moves less)
+        3,072 bytes moved; compulsory 3,072, bound 3,072 (no listing with these layers on the host moves less)
 all     11,640 cycles with the host's (0.023 ms): engines have 9.6 % of the time
 host    0.021 ms for 2 layers, 4,096 bytes; engines wait for it 1 time
 share   engines compute 100.0 % of 45,056 products
@@ -48,7 +48,7 @@ DDR     1,024 bytes read, 2,048 written; compulsory 3,072
 time    1,128 cycles (0.002 ms at 500 MHz), 8 instructions
 memory  0 violations
 images  2, one behind the other: 564 cycles an image, 504 from the first to the last
-bound   3,072 bytes over DDR: no plan in this order moves less
+bound   3,072 bytes over DDR: no listing with these layers on the host moves less
 all     11,640 cycles with the host's (0.023 ms): engines have 9.6 % of the time
 host    0.021 ms for 2 layers, 4,096 bytes; engines wait for it 1 time
 share   engines compute 100.0 % of 45,056 products

@@ -67,7 +67,7 @@ AM      2,304 of 1,099,511,627,776 bytes touched
 DDR     576 bytes read, 1,152 written; compulsory 1,728
 time    12,672 cycles (0.013 ms at 1000 MHz), 4 instructions
 memory  0 violations
-bound   1,728 bytes over DDR: no plan in this order moves less
+bound   1,728 bytes over DDR: no listing moves less
 share   engines compute 100.0 % of 12,672 products
 weights 2 layers had none: seeded ones
 ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> simulate <ms> reference <ms>

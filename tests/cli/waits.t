@@ -26,7 +26,7 @@ AM      3,151,872 of 9,437,184 bytes touched
 DDR     6,144 bytes read, 30,720 written; compulsory 36,864
 time    7,321 cycles (0.010 ms at 700 MHz), 8 instructions
 memory  0 violations
-bound   36,864 bytes over DDR: no plan in this order moves less
+bound   36,864 bytes over DDR: no listing moves less
 share   engines compute 100.0 % of 1,179,648 products
 weights 2 layers had none: seeded ones
 floats  were compared, which elements of 1 byte cannot be: for codes, amphora quantise net.prototxt --calibrate DIR -t xdnn-v3-96
@@ -38,7 +38,7 @@ ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> 
 net on xdnn-v3-96: 8 instructions, 0 of them layers of the host
 AM      3,151,872 of 9,437,184 bytes, packed 43,008, live peak 43,008 (planner greedy_by_size, proved)
 DDR     0 bytes for volumes: everything stays in AM
-        36,864 bytes moved; compulsory 36,864, bound 36,864 (no plan in this order moves less)
+        36,864 bytes moved; compulsory 36,864, bound 36,864 (no listing moves less)
 share   engines compute 100.0 % of 1,179,648 products
 order   --order best has 30,720 bytes alive at the worst step, not 43,008: the least of all orders
 weights 2 layers had none: seeded ones
