@@ -51,12 +51,6 @@ def least(path, machine, folder):
     return high, best
 
 
-def products(plan):
-    """As a multiple of the network's: what is made again counts."""
-    return plan["cost"].get("products", plan["engine_products"]) / (
-        plan["engine_products"] + plan["host_products"])
-
-
 def show(name, machine, folder, verify):
     path = os.path.join(DATA, f"{name}.prototxt")
     size, plan = least(path, machine, folder)
