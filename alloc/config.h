@@ -30,7 +30,7 @@ typedef struct Config {
     uint64_t lambda_insn; /* bytes that an instruction counts as */
     uint32_t without;     /* kinds of nodes kept out of cascades: bits */
     uint32_t runs;        /* rolling: hides transfers behind so many */
-    uint32_t tile_price;  /* one of nest_prices, or 0 */
+    bool tile_bytes;      /* loop nests: tiles that move the fewest bytes */
     bool evict_whole;     /* whole tensors are spilled first */
     bool streams;  /* what never runs whole keeps nothing in active memory */
     bool tiny;     /* by the smallest tiles */

@@ -40,10 +40,8 @@ static void list_rings(const Search *s, Config at, Configs *out) {
     }
 }
 
-/* Layers that never run whole, for several prices of a byte. */
+/* Layers that never run whole: by tiles that are fast, or move little. */
 static void list_nests(const Search *s, Config at, Configs *out) {
-    static const uint32_t price[] = {TILE_BYTE_PRICE, 20, 10};
-    enum { N = sizeof price / sizeof *price };
     Config c = at;
     if (s->any) { /* all from outside mostly takes the least */
         c.tiny = c.streams = true;
@@ -52,11 +50,8 @@ static void list_nests(const Search *s, Config at, Configs *out) {
         add(s, out, c);
         return;
     }
-    for (uint32_t i = 0; i < N; i++) {
-        c.tile_price = price[i];
-        add(s, out, c);
-    }
-    c.tile_price = NEST_BYTES;
+    add(s, out, c);
+    c.tile_bytes = true;
     add(s, out, c);
 }
 

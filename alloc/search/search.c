@@ -41,7 +41,7 @@ static bool same_config(const Config *a, const Config *b) {
            a->longer == b->longer && a->pairs == b->pairs &&
            a->aside == b->aside && a->lambda_insn == b->lambda_insn &&
            a->without == b->without && a->runs == b->runs &&
-           a->tile_price == b->tile_price && a->evict_whole == b->evict_whole &&
+           a->tile_bytes == b->tile_bytes && a->evict_whole == b->evict_whole &&
            a->streams == b->streams && a->tiny == b->tiny &&
            a->long_too == b->long_too && a->roomy == b->roomy;
 }

@@ -217,7 +217,7 @@ bool trial_act(Trial *t, Diag *diag) {
         return false;
     count(t);
     t->traffic.too_long |= t->a->gave_up;
-    t->print = fingerprint(plan) + t->config.tile_price; /* pass_through */
+    t->print = fingerprint(plan) + t->config.tile_bytes; /* pass_through */
     t->a->brief = false;
     return true;
 }

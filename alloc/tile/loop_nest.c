@@ -367,15 +367,14 @@ static bool nest_smallest(const Facts *f, NodeId id, Mode *mode) {
 }
 
 /* From the table; false if nothing fits. */
-static bool nest_look_up(const Decisions *d, NodeId id, Mode *mode) {
-    const Facts *f = d->f;
+static bool nest_look_up(const Facts *f, NodeId id, Mode *mode) {
     const HwTileStyle *style = &f->spec->tiling.tiles.style[mode->style];
     NestTable **table = &f->memo->table[slot_of(f, id, mode)];
     Loops l = loops_of(f, id, style);
     if (!*table)
         *table = nest_table_new(f->memo->arena, &l);
-    const NestEntry *e = nest_table_find(
-        f->memo->arena, *table, &l, style->reserved, d->config->tile_price);
+    const NestEntry *e =
+        nest_table_find(f->memo->arena, *table, &l, style->reserved);
     if (!e)
         return false;
     mode->tile_h = e->tile_h;
@@ -387,9 +386,9 @@ static bool nest_look_up(const Decisions *d, NodeId id, Mode *mode) {
 void nest_choose(const Decisions *d, NodeId id, Mode *mode) {
     const Facts *f = d->f;
     NodeId like = node_known(f, id, mode);
-    if (f->memo->table && d->config->tile_price != NEST_BYTES &&
+    if (f->memo->table && !d->config->tile_bytes &&
         (d->config->tiny ? nest_smallest(f, like, mode)
-                         : nest_look_up(d, like, mode)))
+                         : nest_look_up(f, like, mode)))
         return;
     const NestKnown *known = known_of(f, like, mode);
     if (!known) {

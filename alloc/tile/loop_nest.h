@@ -8,16 +8,15 @@
 
 /* ---- loop_nest_table.c ---- */
 
-/* The cheapest tiles of a layer for all capacities, at several prices. */
+/* The cheapest tiles of a layer for all capacities. */
 typedef struct NestEntry {
     uint64_t end, moved, cycles;
     uint32_t tile_h, tile_w;
     Nest nest;
 } NestEntry;
 NestTable *nest_table_new(Arena *arena, const Loops *l);
-/* For the largest of these that is no larger, and at one of nest_prices, else
- * the last; NULL: none fits. */
+/* For the largest of these that is no larger; NULL: none fits. */
 const NestEntry *nest_table_find(Arena *arena, NestTable *table, const Loops *l,
-                                 uint64_t capacity, uint32_t price);
+                                 uint64_t capacity);
 
 #endif

@@ -1,9 +1,8 @@
 /* loop_nest_table.c - the cheapest tiles of a layer for every capacity.
  *
  * Input: a convolution's loops. Output: for each of 16 capacities between a
- * power of two and the next, and for each price of a byte (nest_prices), the
- * tiles that fit and cost least: cycles, and those that their bytes take over
- * DDR so many times.
+ * power of two and the next, the tiles that fit and cost least: cycles, and
+ * those that their bytes take over DDR NEST_BYTE_PRICE times.
  * Method: a walk over sizes of tiles for the capacities between two powers of
  * two, a band, when one is asked for; for all larger ones, too, where smaller
  * ones were asked for before. Each size is offered to the capacities that hold
@@ -31,11 +30,9 @@ enum {
     IN_PART = 6
 };
 
-const uint32_t nest_prices[N_NEST_PRICES] = {TILE_BYTE_PRICE, 75, 40, 20, 10};
-
 typedef struct Band {
     const NestEntry *entry;
-    uint16_t at[BAND][N_NEST_PRICES];
+    uint16_t at[BAND];
 } Band;
 
 struct NestTable {
@@ -66,9 +63,9 @@ typedef struct Filling {
     uint64_t weights;     /* bytes, all of them once */
     uint64_t leaving;     /* bytes that leave active memory */
     double latency[2];    /* cycles, of a tile that comes, or leaves */
-    double worth[N_NEST_PRICES]; /* cycles of a byte */
+    double worth;                /* cycles of a byte */
     uint64_t capacity[BANDS * BAND];
-    Cheap at[BANDS * BAND][N_NEST_PRICES];
+    Cheap at[BANDS * BAND];
     VEC(NestEntry) entry;
 } Filling;
 
@@ -117,24 +114,16 @@ static const double WORTH = 511.0 / 512;
 /* By enough to ask. */
 static bool may_enter(const Filling *f, uint32_t i, uint64_t moved,
                       double cycles) {
-    for (uint32_t p = 0; p < N_NEST_PRICES; p++)
-        if (cycles + f->worth[p] * (double)moved < WORTH * f->at[i][p].cost)
-            return true;
-    return false;
+    return cycles + f->worth * (double)moved < WORTH * f->at[i].cost;
 }
 
 /* For the capacities of a band from that one on. */
 static bool enter(Filling *f, uint32_t first, const NestEntry *e) {
-    uint32_t end = (first / BAND + 1) * BAND;
-    bool any = false;
-    for (uint32_t p = 0; p < N_NEST_PRICES; p++) {
-        double cost = (double)e->cycles + f->worth[p] * (double)e->moved;
-        for (uint32_t i = first; i < end && cost < f->at[i][p].cost; i++) {
-            f->at[i][p] = (Cheap){cost, f->entry.n};
-            any = true;
-        }
-    }
-    return any;
+    uint32_t end = (first / BAND + 1) * BAND, i = first;
+    double cost = (double)e->cycles + f->worth * (double)e->moved;
+    for (; i < end && cost < f->at[i].cost; i++)
+        f->at[i] = (Cheap){cost, f->entry.n};
+    return i > first;
 }
 
 static uint32_t number_above(uint64_t bytes) {
@@ -319,23 +308,22 @@ static void fill(Filling *f) {
 /* Those that are cheapest for some capacity. */
 static Band *band_of(Arena *arena, const Filling *f, uint32_t number) {
     Band *band = ARENA_NEW(arena, Band);
-    uint32_t known[BAND * N_NEST_PRICES];
+    uint32_t known[BAND];
     VEC(NestEntry) entry = {0};
-    for (uint32_t i = 0; i < BAND; i++)
-        for (uint32_t p = 0; p < N_NEST_PRICES; p++) {
-            const Cheap *cheap = &f->at[number * BAND + i][p];
-            uint32_t k = 0;
-            band->at[i][p] = NO_ENTRY;
-            if (cheap->cost >= HUGE_VAL)
-                continue;
-            while (k < entry.n && known[k] != cheap->entry)
-                k++;
-            if (k == entry.n) {
-                vec_push(arena, &entry, f->entry.at[cheap->entry]);
-                known[k] = cheap->entry;
-            }
-            band->at[i][p] = (uint16_t)k;
+    for (uint32_t i = 0; i < BAND; i++) {
+        const Cheap *cheap = &f->at[number * BAND + i];
+        uint32_t k = 0;
+        band->at[i] = NO_ENTRY;
+        if (cheap->cost >= HUGE_VAL)
+            continue;
+        while (k < entry.n && known[k] != cheap->entry)
+            k++;
+        if (k == entry.n) {
+            vec_push(arena, &entry, f->entry.at[cheap->entry]);
+            known[k] = cheap->entry;
         }
+        band->at[i] = (uint16_t)k;
+    }
     band->entry = entry.at;
     return band;
 }
@@ -352,12 +340,10 @@ static void filling_open(Filling *f, Arena *own, const Loops *l, uint32_t first,
         f->leaving = (uint64_t)l->out.c * l->out.h * l->out.w * l->element;
     f->latency[0] = latency(l, l->from);
     f->latency[1] = latency(l, l->to);
-    for (uint32_t p = 0; p < N_NEST_PRICES; p++)
-        f->worth[p] = nest_prices[p] * l->wire;
+    f->worth = NEST_BYTE_PRICE * l->wire;
     for (uint32_t i = 0; i < n * BAND; i++) {
         f->capacity[i] = grid_size(PER_OCTAVE, first * BAND + i);
-        for (uint32_t p = 0; p < N_NEST_PRICES; p++)
-            f->at[i][p].cost = HUGE_VAL;
+        f->at[i].cost = HUGE_VAL;
     }
     f->least = f->capacity[0] / 2;
     f->most = f->capacity[n * BAND - 1];
@@ -395,16 +381,14 @@ NestTable *nest_table_new(Arena *arena, const Loops *l) {
 }
 
 const NestEntry *nest_table_find(Arena *arena, NestTable *table, const Loops *l,
-                                 uint64_t capacity, uint32_t price) {
-    uint32_t number = grid_number(PER_OCTAVE, capacity), p = 0;
+                                 uint64_t capacity) {
+    uint32_t number = grid_number(PER_OCTAVE, capacity);
     number = number < table->most ? number : table->most;
     uint32_t i = number / BAND;
     if (!capacity || i >= BANDS)
         return NULL;
     if (!table->band[i])
         bands_make(arena, table, l, i);
-    while (p + 1 < N_NEST_PRICES && nest_prices[p] != price)
-        p++;
-    uint16_t at = table->band[i]->at[number % BAND][p];
+    uint16_t at = table->band[i]->at[number % BAND];
     return at == NO_ENTRY ? NULL : &table->band[i]->entry[at];
 }

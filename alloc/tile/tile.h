@@ -114,14 +114,12 @@ size_t box_slots(const Graph *g);
 /* ---- loop_nest.c: tiles of channels, too ---- */
 
 /* Gives the mode, by a style with sums, the tiles that cost least: cycles, and
- * those that their bytes take to come TILE_BYTE_PRICE times. Where bytes alone
- * count, the fastest of those that move the fewest. */
+ * those that their bytes take to come NEST_BYTE_PRICE times, or where plans are
+ * not timed TILE_BYTE_PRICE times. Where bytes alone count, the fastest of
+ * those that move the fewest. */
+enum { NEST_BYTE_PRICE = 10 };
 void nest_choose(const Decisions *d, NodeId node, Mode *mode);
-/* How many times that where time is weighed by plans. */
-enum { N_NEST_PRICES = 5 };
-extern const uint32_t nest_prices[N_NEST_PRICES];
-enum { NEST_BYTES = UINT16_MAX }; /* a price beyond all: bytes alone */
-/* Of Once. */
+/* Of Memo. */
 size_t nest_slots(const Schedule *schedule);
 /* Bytes of the input and of weights that the mode reads from outside, and its
  * cycles. */
