@@ -193,6 +193,8 @@ bool listing_words(Arena *arena, Diag *diag, const Listing *listing,
  * says what lies where: docs/listing.md. Paths go to out[2]. */
 bool listing_materialise(Arena *arena, Diag *diag, const Listing *listing,
                          const char *dir, const char **out);
+/* Does it begin as one? */
+bool listing_is_binary(const uint8_t *data, size_t len);
 const Listing *listing_decode(Arena *arena, Diag *diag, const HwSpec *spec,
                               const char *file, const uint8_t *data,
                               size_t len);

@@ -27,6 +27,10 @@
 enum { HEADER = 32, LEAST_RECORD = 8, MAX_WORDS = 64 };
 static const char magic[8] = {'a', 'm', 'p', 'h', 'o', 'r', 'a', '1'};
 
+bool listing_is_binary(const uint8_t *data, size_t len) {
+    return len >= sizeof magic && !memcmp(data, magic, sizeof magic);
+}
+
 static uint64_t rows_checksum(const HwInsnSet *set) {
     uint64_t sum = set->word_bits;
     for (uint32_t i = 0; i < set->n; i++) {

@@ -129,7 +129,7 @@ ExitCode cmd_disasm(Arena *arena, Diag *diag, const Options *options) {
     if (!file_read(arena, diag, options->file, &bytes))
         return EXIT_BAD_INPUT;
     if (program_has(spec) &&
-        (!spec->insns->n || program_is(spec, bytes.at, bytes.len)))
+        (!spec->insns->n || !listing_is_binary(bytes.at, bytes.len)))
         return disasm_program(arena, diag, options, spec, &bytes);
     const Listing *listing =
         listing_decode(arena, diag, spec, options->file, bytes.at, bytes.len);

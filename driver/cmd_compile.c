@@ -5,6 +5,7 @@
 #include "driver/hostcode.h"
 #include "driver/images.h"
 #include "driver/lanes_program.h"
+#include "driver/listed_words.h"
 #include "driver/makes.h"
 #include "driver/words_program.h"
 
@@ -298,7 +299,8 @@ static ExitCode write_files(Arena *arena, Diag *diag, const Options *options,
 static bool usage_is_right(Diag *diag, const Options *options) {
     if (options->emit && !emits(options, "host") && !options_bundle(options)) {
         diag_error(diag, (Loc){0},
-                   "--emit %s is not known, only host, bundle, problem",
+                   "--emit %s is not known, only host, bundle, problem; words "
+                   "where the machine has them",
                    options->emit);
         return false;
     }
@@ -327,6 +329,8 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
         return compile_words(arena, diag, options);
     if (makes == MAKES_FILE)
         return compile_file(arena, diag, options);
+    if (options_listed_words(arena, options))
+        return compile_listed_words(arena, diag, options);
     if (!usage_is_right(diag, options))
         return EXIT_BAD_USAGE;
     Pipeline p;

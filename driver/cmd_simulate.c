@@ -52,13 +52,23 @@ static const Listing *listing_fitted(Arena *arena, Diag *diag,
     return spec ? listing_read(arena, diag, spec, options->file) : NULL;
 }
 
+/* A file of the machine's own, or its text, rather than a listing. */
+static bool is_program(Arena *arena, const Options *options,
+                       const HwSpec *spec) {
+    Bytes file;
+    if (!program_has(spec) || !spec->insns->n)
+        return program_has(spec);
+    return file_read(arena, diag_new(arena), options->file, &file) &&
+           program_is_file(spec, options->file, file.at, file.len);
+}
+
 ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     const HwSpec *spec = pipeline_spec(arena, diag, options);
     if (!spec)
         return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
     if (lanes_has(spec))
         return simulate_lanes(arena, diag, options, spec);
-    if (program_has(spec))
+    if (is_program(arena, options, spec))
         return simulate_program(arena, diag, options, spec);
     const Listing *listing = listing_fitted(arena, diag, options, spec);
     const float *const *inputs;

@@ -7,6 +7,7 @@
 #include "driver/hostcode.h"
 #include "driver/images.h"
 #include "driver/lanes_program.h"
+#include "driver/listed_words.h"
 #include "driver/makes.h"
 #include "driver/room.h"
 #include "driver/rounding.h"
@@ -253,6 +254,8 @@ ExitCode cmd_verify(Arena *arena, Diag *diag, const Options *options) {
         return verify_lanes(arena, diag, options);
     if (makes == MAKES_FILE)
         return verify_file(arena, diag, options);
+    if (options_listed_words(arena, options))
+        return verify_listed_words(arena, diag, options);
     Pipeline p;
     ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);
     if (code != EXIT_FINE)

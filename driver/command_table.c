@@ -40,7 +40,7 @@ const Command commands[] = {
      "out/net.json -t ./mine.yaml --accesses accesses.csv\n"},
     {"verify", "NET",
      MACHINE NETWORK PLANNING
-     "images input expect tolerance dump json host progress",
+     "images input expect tolerance dump json host emit progress",
      cmd_verify,
      "Compiles, simulates the listing, compares the values.\n"
      "Every kept layer is compared with the reference evaluation of the\n"
@@ -71,7 +71,8 @@ const Command commands[] = {
     {"quantise", "NET",
      MACHINE
      "weights phase batch shape fix seed output json progress jobs report "
-     "calibrate quantizer test labels method percentile scales per zeros type bits "
+     "calibrate quantizer test labels method percentile scales per zeros type "
+     "bits "
      "repair keep rounding mean scale layout color resize raw=",
      cmd_quantise,
      "Turns a network of real numbers into one of 8-bit codes.\n"
@@ -102,8 +103,8 @@ const Command commands[] = {
      "network what it costs on both, and the layers where they part most.",
      "--set holds for both. Times of layers overlap where engines do.",
      "./mine.yaml ./other.yaml examples/googlenet.prototxt\n"},
-    {"pack", "PROBLEM", "capacity pool planner output svg seconds budget seed json",
-     cmd_pack,
+    {"pack", "PROBLEM",
+     "capacity pool planner output svg seconds budget seed json", cmd_pack,
      "Places buffers with lives and sizes in one memory.\n"
      "As low as possible, or anyhow within --capacity; says the lower bound,\n"
      "and what is proved.",

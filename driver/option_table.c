@@ -102,7 +102,8 @@ const Option option_table[] = {
      "show: json, the network itself, as docs/graph-json.md says; compile: "
      "host or bundle, also an object file and its header, of the layers of the "
      "host or of the whole network; problem, the buffers of such a bundle as "
-     "`pack` reads them"},
+     "`pack` reads them; compile, verify: words, instructions of the machine "
+     "that its hwspec makes of a listing"},
     {0, true, "io", "separate|shared", OPTION_WORD, AT(io),
      "inputs and outputs of a bundle: arrays of the caller, or among its "
      "other buffers (default: as the hwspec says)"},

@@ -90,10 +90,9 @@ static void say_why_none(Diag *diag, const Made *made) {
         const Node *node = &g->node.at[i];
         if (!why || !node->n_in)
             continue;
-        diag_error(diag, node->loc,
-                   "no layer becomes words of %s: \"%s\" (%s): %s",
-                   made->p.spec->machine, node->name, op_info[node->op].name,
-                   why);
+        diag_error(
+            diag, node->loc, "no layer becomes words of %s: \"%s\" (%s): %s",
+            made->p.spec->machine, node->name, op_info[node->op].name, why);
         return;
     }
     diag_error(diag, (Loc){0}, "no layer becomes words of %s",
@@ -353,9 +352,9 @@ static void catch_up(Run *r, uint32_t done) {
     }
 }
 
-static void after(void *context, uint32_t node, uint8_t *main) {
+static void after(void *context, uint32_t node, uint8_t *const *memory) {
     Run *r = context;
-    r->memory = main;
+    r->memory = memory[r->made->p.spec->backing];
     catch_up(r, r->offset + node + 1);
 }
 
@@ -376,7 +375,7 @@ static void put_inputs(Run *r, const float *const *inputs) {
 
 static bool run_part(Run *r, Diag *diag, const Part *part) {
     const Made *made = r->made;
-    DoesWatch watch = {after, r};
+    DoesWatch watch = {.after = after, .context = r};
     const Program *read = program_decode(r->arena, diag, made->p.spec,
                                          "(words)", part->data, part->len);
     if (!read)

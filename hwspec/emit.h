@@ -42,14 +42,26 @@ typedef struct EmitWay {
     uint32_t attempt, steps;  /* templates: for each choice; for the best */
 } EmitWay;
 
+/* A part of the backing memory: constants, or a memory of a listing. */
+enum { EMIT_CONSTANTS = -1 };
+typedef struct EmitRegion {
+    int32_t memory; /* or EMIT_CONSTANTS */
+} EmitRegion;
+
 typedef struct HwEmit {
-    uint64_t first; /* bytes of the backing memory that nothing may use */
+    bool of_listing; /* ways take instructions of a listing, not layers */
+    uint64_t first;  /* bytes of the backing memory that nothing may use */
+    uint32_t n_regions;
+    const EmitRegion *region; /* number k of 32 bits at byte 4 * k of the memory
+                               * is where it begins */
+    uint32_t begin, end;      /* templates: around a list of instructions */
     uint32_t n;
     const EmitWay *way; /* in order of preference */
 } HwEmit;
 
-/* NULL where the machine has none. */
-const HwEmit *program_emit(const HwSpec *spec);
+/* NULL where the machine has none, or one for the other. */
+const HwEmit *program_emit(const HwSpec *spec);         /* of layers */
+const HwEmit *program_emit_listing(const HwSpec *spec); /* of listings */
 /* A row by the number that EMIT steps have, and what its instructions hold:
  * NULL where they do not. */
 const ProgRow *program_emit_row(const HwSpec *spec, uint32_t row);

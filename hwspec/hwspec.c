@@ -9,9 +9,10 @@
 #include <string.h>
 
 const char *const hw_role_name[HW_ROLES + 1] = {
-    [HW_ACTIVE] = "active",   [HW_BACKING] = "backing",
-    [HW_INPUT] = "input",     [HW_OUTPUT] = "output",
-    [HW_WEIGHTS] = "weights", [HW_CONSTANTS] = "constants"};
+    [HW_ACTIVE] = "active",      [HW_BACKING] = "backing",
+    [HW_INPUT] = "input",        [HW_OUTPUT] = "output",
+    [HW_WEIGHTS] = "weights",    [HW_CONSTANTS] = "constants",
+    [HW_REGISTERS] = "registers"};
 
 const char *const hw_operand_name[HW_OPERANDS + 1] = {
     [HW_IN] = "in", [HW_IN2] = "in2", [HW_OUT] = "out"};

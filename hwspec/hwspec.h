@@ -79,6 +79,7 @@ typedef enum HwRole {
     HW_OUTPUT,    /* network outputs, and what engines give to the host */
     HW_WEIGHTS,   /* on chip, beside active memory: weights that were loaded */
     HW_CONSTANTS, /* of bundles: what layers bring along */
+    HW_REGISTERS, /* known to the steps of instructions alone */
     HW_ROLES
 } HwRole;
 extern const char *const hw_role_name[HW_ROLES + 1]; /* NULL at the end */
@@ -427,6 +428,8 @@ typedef struct HwNumbers {
     bool per_tensor;     /* one scale for all weights of a layer */
     bool no_zeros;       /* zero points are 0 */
     HwRange weight_bits; /* unset: any */
+    uint32_t bias_bits;  /* of a bias, shifted alike in a layer; 0: any */
+    bool means_weigh;    /* means are sums with equal weights */
 } HwNumbers;
 
 /* Something that a machine costs, or that running a network on it does: a sum

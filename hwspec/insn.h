@@ -111,8 +111,8 @@ struct HwInsnSet {
     uint32_t n;
     const HwRow *row;
     uint32_t word_bits; /* of `bits`; 0: no binary encoding is given */
-    bool tells_parts; /* all operands of engines and moves say of what volume
-                       * they are a part, and from which channel on */
+    bool tells_parts;   /* all operands of engines and moves say of what volume
+                         * they are a part, and from which channel on */
     bool tells_columns; /* loads and stores say which columns they move */
 };
 

@@ -86,6 +86,10 @@ void program_explain(Text *text, const HwSpec *spec);
 /* Could these bytes be one: do the constants of its first number agree? */
 bool program_is(const HwSpec *spec, const uint8_t *data, size_t len);
 
+/* Is a file of a machine that has listings, too, one of its own: by its bytes,
+ * by its text, or by the container's name as its ending? */
+bool program_is_file(const HwSpec *spec, const char *file, const uint8_t *data,
+                     size_t len);
 /* Does this text begin as one of a file does? */
 bool program_is_text(const HwSpec *spec, const char *text, size_t len);
 
@@ -118,6 +122,11 @@ enum { PROG_QUEUES = 8 };
 /* Names of the queues that a file's instructions stand in; NULL and 0 where the
  * machine has no `issue`. */
 const char *const *program_queues(const HwSpec *spec, uint32_t *n);
+/* Are the tokens of what is emitted set by what it touches? With the bit of an
+ * instruction's own queue? */
+bool program_places_tokens(const HwSpec *spec, bool *own);
+void program_set_tokens(const HwSpec *spec, ProgNode *node, int64_t waits,
+                        int64_t tells);
 /* By node, of a machine with queues. NULL after an error: a touch that has no
  * value. */
 const ProgIssue *program_issue(Arena *arena, Diag *diag,

@@ -79,7 +79,8 @@ static const Key memory_keys[] = {
          "network; constants: what layers "
          "bring along, of bundles; weights: on chip, where "
          "`tiling.weights_from` "
-         "puts weights, and nothing else lies"),
+         "puts weights, and nothing else lies; registers: known to the steps of "
+         "`templates` alone"),
     NEED("size", read_memory_size, HwMemory, size, "bytes"),
     KEY("unit", read_bytes32, HwMemory, unit,
         "bytes that one step of an address stands for; else 1"),

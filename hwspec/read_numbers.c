@@ -29,6 +29,23 @@ static bool read_zero_points(Reader *r, YamlNode *node, void *out) {
     return read_second(r, node, names, out);
 }
 
+static bool read_means(Reader *r, YamlNode *node, void *out) {
+    static const char *const names[] = {"any", "weights", NULL};
+    return read_second(r, node, names, out);
+}
+
+static bool read_bias_bits(Reader *r, YamlNode *node, void *out) {
+    uint32_t bits = 0;
+    if (!read_u32(r, node, &bits))
+        return false;
+    if (bits < 2 || bits > 32) {
+        diag_error(r->diag, node->loc, "a bias has 2 to 32 bits");
+        return false;
+    }
+    *(uint32_t *)out = bits < 32 ? bits : 0;
+    return true;
+}
+
 static bool read_type(Reader *r, YamlNode *node, void *out) {
     static const char *const names[] = {"any", "int8", "uint8", NULL};
     uint32_t k;
@@ -50,6 +67,12 @@ static const Key numbers_keys[] = {
         "own; tensor: a layer has one; else channel"),
     KEY("weight_bits", read_range, HwNumbers, weight_bits,
         "of a code of weights; else any"),
+    KEY("bias_bits", read_bias_bits, HwNumbers, bias_bits,
+        "2..32: biases are numbers of so many bits, all of a layer shifted "
+        "alike; else 32"),
+    KEY("means", read_means, HwNumbers, means_weigh,
+        "any, or weights: a mean over windows is a sum with equal weights; "
+        "else any"),
 };
 const Section read_numbers_section = SECTION("numbers", numbers_keys);
 

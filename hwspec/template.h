@@ -45,7 +45,9 @@ static inline int64_t tpl_most(TplType t) {
 /* Numbers in a memory: (r, c) at `at + r * row + c * column`, in bytes. */
 typedef struct TplView {
     bool there;
-    uint32_t memory;
+    uint32_t n; /* memories, one of them chosen by `which` */
+    const uint32_t *memory;
+    const Expr *which;
     TplType type;
     const Expr *when; /* NULL: always; else zeros where it does not hold */
     const Expr *at, *row, *column;
@@ -74,9 +76,10 @@ struct TplStep {
     TplView view[TPL_VIEWS];
     const Expr *rows, *columns, *depth;
     /* of the result: times a float, rounded (`carry`: as a machine does that
-     * adds 1 in floats); shifted right, rounded; held in `bits`; at least;
-     * added to what is there */
-    const Expr *scale, *carry, *shift, *least, *add;
+     * adds 1 in floats); times whole numbers, one below 0, one above; shifted
+     * right, rounded; held in `bits`; at least, at most; added to what is
+     * there */
+    const Expr *scale, *carry, *below, *above, *shift, *least, *most, *add;
     TplRound round;
     uint32_t bits;
 };
@@ -90,7 +93,7 @@ typedef struct Template {
 
 typedef struct HwTemplates {
     uint32_t n;       /* those of `templates`, one by row, two by way of
-                       * `emit` */
+                       * `emit`, its begin and end */
     uint32_t n_named; /* of these: of `templates` */
     Template *at;
 } HwTemplates;

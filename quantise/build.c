@@ -61,6 +61,19 @@ static Const stored(Arena *arena, const WeightCodes *w, const double *scale,
                    .data = wide ? (const void *)broad : narrow};
 }
 
+/* To numbers of so many bits, all times the least power of two that does. */
+static void round_biases(int32_t *code, uint32_t n, uint32_t bits) {
+    double most = 0, unit = 1;
+    if (!bits)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        most = fmax(most, fabs((double)code[i]));
+    while (nearbyint(most / unit) > weights_most(bits))
+        unit *= 2;
+    for (uint32_t i = 0; i < n; i++)
+        code[i] = (int32_t)(nearbyint(code[i] / unit) * unit);
+}
+
 void scheme_weigh(Graph *g, Node *node, const WeightCodes *w,
                   const QuantiseNumbers *numbers) {
     Arena *arena = g->arena;
@@ -84,6 +97,7 @@ void scheme_weigh(Graph *g, Node *node, const WeightCodes *w,
                       ? 0
                       : (int32_t)fmin(fmax(value, -most_bias), most_bias);
     }
+    round_biases(code, w->channels, numbers->bias_bits);
     node->no_bias = false;
     node->constant[CONST_BIAS] =
         graph_add_const(g, (Const){.shape = {1, {w->channels}},

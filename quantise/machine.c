@@ -39,6 +39,8 @@ static void restrict_by(const HwNumbers *of, QuantiseNumbers *n) {
     n->pow2 = of->pow2;
     n->symmetric = of->no_zeros;
     n->per_tensor = of->per_tensor;
+    n->bias_bits = of->bias_bits;
+    n->means_weigh = of->means_weigh;
 }
 
 static const HwArith *arithmetic_of(const HwSpec *spec) {

@@ -4,7 +4,7 @@
  * A layer whose activation is more than a bound, or a slope of sums below 0,
  * would be one on real numbers as a whole: the activation becomes a layer of
  * its own behind it. A factor and a shift by channel become a convolution of
- * one channel each.
+ * one channel each, and so does a mean where a machine has only sums.
  */
 #include "quantise/scheme.h"
 
@@ -84,6 +84,48 @@ static void mean_to_pool(const Graph *g, Node *node) {
                                   .stride = {1, 1}}};
 }
 
+/* Are all windows of the pool whole? */
+static bool windows_whole(const Graph *g, const Node *node) {
+    const PoolAttr *p = &node->attr.pool;
+    const Shape *in = &graph_tensor(g, node->in[0])->shape;
+    const Shape *out = &graph_tensor(g, node->out[0])->shape;
+    for (uint32_t k = 0; k < 2; k++)
+        if (p->pad[k] || p->pad_end[k] ||
+            (out->dim[2 + k] - 1) * p->stride[k] + p->kernel[k] >
+                in->dim[2 + k])
+            return false;
+    return true;
+}
+
+/* A mean as a convolution of one channel each, by equal weights. */
+static void pool_to_conv(Graph *g, Node *node) {
+    const Shape *in = &graph_tensor(g, node->in[0])->shape;
+    PoolAttr p = node->attr.pool;
+    if (node->op != OP_POOL || p.kind != POOL_AVG || in->rank != 4 ||
+        (!p.global && !windows_whole(g, node)))
+        return;
+    const uint32_t c = in->dim[1];
+    for (uint32_t k = 0; p.global && k < 2; k++) {
+        p.kernel[k] = in->dim[2 + k];
+        p.stride[k] = 1;
+    }
+    size_t each = (size_t)p.kernel[0] * p.kernel[1];
+    double *value = ARENA_ARRAY(g->arena, double, c *each);
+    for (size_t i = 0; i < c * each; i++)
+        value[i] = 1 / (double)each;
+    node->op = OP_CONV;
+    node->attr = (Attrs){.conv = {.out_c = c,
+                                  .groups = c,
+                                  .kernel = {p.kernel[0], p.kernel[1]},
+                                  .stride = {p.stride[0], p.stride[1]},
+                                  .dilation = {1, 1}}};
+    node->no_bias = true;
+    node->constant[CONST_WEIGHT] = graph_add_const(
+        g, (Const){.shape = shape_nchw(c, 1, p.kernel[0], p.kernel[1]),
+                   .kind = CONST_F64,
+                   .data = value});
+}
+
 Graph *prepare_graph(Arena *arena, Diag *diag, const Graph *from,
                      const QuantiseNumbers *numbers) {
     Graph *g = graph_clone(arena, from);
@@ -93,6 +135,8 @@ Graph *prepare_graph(Arena *arena, Diag *diag, const Graph *from,
             scale_to_conv(g, &g->node.at[i]);
         if (g->node.at[i].n_in)
             mean_to_pool(g, &g->node.at[i]);
+        if (numbers->means_weigh)
+            pool_to_conv(g, &g->node.at[i]);
         const Node *node = &g->node.at[i];
         if (has_sums(node) && node->n_out == 1 &&
             !has_rule(g, (NodeId){i}, numbers))

@@ -53,6 +53,8 @@ typedef struct QuantiseNumbers {
     bool pow2;             /* scales are powers of two */
     bool per_tensor;       /* one scale for all weights of a layer */
     bool unsigned_weights; /* codes of weights are uint8, with zero 128 */
+    uint32_t bias_bits;    /* of a bias; 0: 32 */
+    bool means_weigh;      /* means become layers with equal weights */
     bool wide;             /* volumes may have 16 bits */
     bool any_type;         /* `type` is the usual one, the other is as good */
     QuantRound round;

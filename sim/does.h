@@ -2,7 +2,7 @@
  *
  * Input: a Program of a machine with `templates`, and the bytes of its backing
  * memory from address 0 on. Output: these bytes afterwards. Other memories
- * begin as zeros.
+ * begin as zeros, or as a run before left them.
  */
 #ifndef SIM_DOES_H
 #define SIM_DOES_H
@@ -21,17 +21,20 @@ typedef struct DoesResult {
     uint32_t n, done;   /* instructions; those before the fault */
     const char *failed; /* NULL: nothing is wrong */
     Loc at;             /* the step */
-    int64_t cycles; /* the name `cycles` at the end; -1: there is none */
+    int64_t cycles;     /* the name `cycles` at the end; -1: there is none */
     uint32_t n_memories;
     const DoesMemory *memory;
     const uint8_t *main; /* NULL: there is no backing memory */
     uint64_t bytes;
+    uint8_t *const *byte; /* by memory of the machine: what is in it */
 } DoesResult;
 
-/* Hears of the backing memory behind each instruction. */
+/* Hears of the memories behind each instruction. `before`: what was in those
+ * on chip, or NULL. */
 typedef struct DoesWatch {
-    void (*after)(void *context, uint32_t node, uint8_t *main);
+    void (*after)(void *context, uint32_t node, uint8_t *const *memory);
     void *context;
+    uint8_t *const *before;
 } DoesWatch;
 
 /* `watch`: or NULL. */

@@ -17,6 +17,7 @@ import tempfile
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 MACHINE = "hwspec/targets/dpuczdx8g-isa0.yaml"
+FAMILY = "hwspec/targets/dpuczdx8g.yaml"  # which it extends
 RECORDED = "../shared/data/dpu/resnet_v2_101_tf.mc"
 TOKENS = {("load", "conv"): 63, ("conv", "load"): 47, ("conv", "save"): 4}
 LOAD, SAVE, CONV = 1, 2, 4
@@ -29,19 +30,19 @@ def row(name, **meanings):
 
 
 def load(waits, frees, bank, addr, channels, ddr, base):
-    return row("LOAD", waits=waits, frees=frees, bank_addr=addr, bank_id=bank,
-               port=0, jump_read=channels, pad_index=0, pad_end=0, pad_start=0,
-               channels=channels, mode=0, length=1, jump_write=max(1, channels // 16),
+    return row("load", waits=waits, frees=frees, bank_addr=addr, bank_id=bank,
+               port=0, ddr_jump=channels, pad_index=0, pad_end=0, pad_start=0,
+               channels=channels, mode=0, length=1, bank_jump=max(1, channels // 16),
                ddr_addr=ddr, ddr_base=base)
 
 
 def program():
     """64 to 96 channels of one pixel."""
     rows = [load(LOAD, LOAD, 33, 0, 96, 6144, 0),
-            row("CONVINIT", waits=CONV, frees=CONV, jump_read=4, shift_cut=8,
-                act_kind=0, jump_read_end=0, shift_bias=5, stride_out=0,
-                jump_write=6, offset_in=0, rows_valid=0, kernel_h=1,
-                stride_h=1, jump_write_end=0, offset_out=0, kernel_w=1,
+            row("convinit", waits=CONV, frees=CONV, src_jump=4, shift_cut=8,
+                act_kind=0, src_jump_end=0, shift_bias=5, stride_out=0,
+                dst_jump=6, offset_in=0, rows_valid=1, kernel_h=1,
+                stride_h=1, dst_jump_end=0, offset_out=0, kernel_w=1,
                 stride_w=1),
             load(LOAD, LOAD, 0, 0, 64, 0, 2)]
     for group in range(GROUPS):
@@ -54,17 +55,18 @@ def program():
         frees = CONV + (LOAD if group + SLOTS < GROUPS else 0) + (
             SAVE if group % 2 else 0)
         rows.append(row(
-            "CONV", waits=CONV + LOAD, frees=frees, in_addr=0, pad_top=0,
-            pad_left=0, out_addr=group, pad_bottom=0, pad_right=0, groups=4,
-            weights_addr=slot, in_bank=0, length=1, bias_addr=group, out_bank=8,
-            in_addr1=0, in_addr2=0, in_addr3=0, channel_offset=0))
+            "conv", waits=CONV + LOAD, frees=frees, src_addr=0, pad_top=0,
+            pad_left=0, dst_addr=group, pad_bottom=0, pad_right=0, src_groups=4,
+            weight_addr=slot, src_bank=0, length=1, bias_addr=group,
+            dst_bank=8, src_addr1=0, src_addr2=0, src_addr3=0,
+            channel_offset=0))
         if group % 2:
-            rows.append(row("SAVE", waits=SAVE + CONV, frees=SAVE,
+            rows.append(row("save", waits=SAVE + CONV, frees=SAVE,
                             bank_addr=group - 1, bank_id=8, port=0,
-                            jump_write=1, channels=32, mode=0, length=1,
-                            jump_read=2, ddr_addr=16 * (group - 1),
+                            ddr_jump=1, channels=32, mode=0, length=1,
+                            bank_jump=2, ddr_addr=16 * (group - 1),
                             ddr_base=3))
-    return rows + [row("END", waits=SAVE, frees=SAVE)]
+    return rows + [row("end", waits=SAVE, frees=SAVE)]
 
 
 # Word and place: as the encoding has them.
@@ -110,8 +112,8 @@ def damages(rows):
     for i, text in enumerate(rows):
         for key in ("waits", "frees"):
             mask = int(re.findall(rf"{key}=(\d+)", text)[0])
-            own = {"LOAD": LOAD, "CONVINIT": CONV, "CONV": CONV, "SAVE": SAVE,
-                   "END": SAVE}[text.split()[0]]
+            own = {"load": LOAD, "convinit": CONV, "conv": CONV, "save": SAVE,
+                   "end": SAVE}[text.split()[0]]
             for bit in (LOAD, SAVE, CONV):
                 if bit == own:
                     continue
@@ -126,17 +128,18 @@ def tokens_of(result):
 
 BAD = (
     ("queues: [load, save, conv, misc]", "queues: [load]", "2 to 8 queues"),
-    ("waits: waits", "waits: wait", "unknown meaning wait"),
+    ("waits: waits, tells", "waits: wait, tells", "unknown meaning wait"),
     ("queue: save\n    reads", "queue: store\n    reads",
      "`store` is none of `issue.queues`"),
-    ("body: [END], queue: save", "body: [END]", "END has no `queue`"),
-    ("{at: 33 * 4096 + bias.addr}", "{size: 1}", "`at` is missing"),
-    ("count: length, step: jump.write", "count: length", "`step` is missing"),
+    ("body: [end], queue: save", "body: [end]", "end has no `queue`"),
+    ("{at: biasw * 4096 + bias.addr}", "{size: 1}", "`at` is missing"),
+    ("count: rows.valid, step: 4096}]\n    does:\n      - require: src",
+     "count: rows.valid}]\n    does:\n      - require: src", "`step` is missing"),
 )
 
 
 def refused(folder):
-    text, wrong = open(MACHINE, encoding="utf-8").read(), []
+    text, wrong = open(FAMILY, encoding="utf-8").read(), []
     for old, new, message in BAD:
         assert old in text, old
         path = os.path.join(folder, "bad.yaml")

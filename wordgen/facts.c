@@ -11,7 +11,7 @@
 #include <string.h>
 
 static void say(Emitter *e, const char *name, int64_t value) {
-    template_set(&e->run, name, value);
+    template_set(&e->w.run, name, value);
 }
 
 static void say_of(Emitter *e, const char *what, const char *part,
@@ -124,103 +124,9 @@ static void say_windows(Emitter *e, const Node *node) {
     say(e, "pool.on", node->op == OP_POOL || node->op == OP_CONV_POOL);
 }
 
-/* ---- numbers ---- */
-
-static int64_t float_bits(float value) {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static void say_vector(Emitter *e, const char *name, uint32_t n,
-                       const int64_t *num) {
-    template_set_vector(&e->run, name, n, num);
-}
-
-/* Scales as floats, behind them those of sums below 0; what codes the result
- * can be. */
-static void say_rule(Emitter *e, const Node *node) {
-    QuantLayer q = quant_layer(e->scratch, e->g, node);
-    uint32_t all = q.below ? 2 * q.n : q.n;
-    int64_t *scale = ARENA_ARRAY(e->arena, int64_t, all + 1);
-    bool alike = true;
-    for (uint32_t i = 0; i < all; i++) {
-        QuantScale s = i < q.n ? q.scale[i] : q.below[i - q.n];
-        scale[i] = float_bits(quant_float(s));
-        alike = alike && scale[i] == scale[0];
-    }
-    uint32_t n = q.rule == QUANT_SUMS && alike && q.n ? 1 : all;
-    say_vector(e, "scales", n, scale);
-    say(e, "scales.n", n);
-    for (int i = 0; i < QUANT_RULE_COUNT; i++)
-        say_of(e, "rule", quant_rule_name[i], (int)q.rule == i);
-    int32_t less =
-        wordgen_less(e->spec, &graph_tensor(e->g, node->out[0])->quant);
-    say(e, "code.lo", q.lo - less);
-    say(e, "code.hi", q.hi - less);
-}
-
-static const int64_t *codes_of(Emitter *e, const Node *node, ConstRole role,
-                               uint64_t *n) {
-    ConstId id = node->constant[role];
-    *n = 0;
-    if (id.i == NONE)
-        return NULL;
-    Const codes = const_codes(graph_const(e->g, id));
-    *n = shape_count(&codes.shape);
-    double *value = ARENA_ARRAY(e->scratch, double, *n + 1);
-    int64_t *out = ARENA_ARRAY(e->scratch, int64_t, *n + 1);
-    const_read_f64(&codes, value);
-    for (uint64_t i = 0; i < *n; i++)
-        out[i] = (int64_t)value[i];
-    return out;
-}
-
-/* Of a transposed convolution they are stored by input channels. */
-static const int64_t *by_results(Emitter *e, const Node *node, uint64_t n,
-                                 const int64_t *num) {
-    const ConvAttr *a = &node->attr.conv;
-    uint64_t taps = (uint64_t)a->kernel[0] * a->kernel[1];
-    uint64_t out_g = a->out_c / a->groups, in_c = n / (out_g * taps);
-    uint64_t in_g = in_c / a->groups;
-    int64_t *to = ARENA_ARRAY(e->scratch, int64_t, n + 1);
-    for (uint64_t i = 0; i < in_c; i++)
-        for (uint64_t o = 0; o < out_g; o++) {
-            uint64_t row = i / in_g * out_g + o;
-            memcpy(to + (row * in_g + i % in_g) * taps,
-                   num + (i * out_g + o) * taps, taps * sizeof *to);
-        }
-    return to;
-}
-
-static void say_numbers(Emitter *e, const Node *node) {
-    uint64_t n;
-    const int64_t *num = codes_of(e, node, CONST_WEIGHT, &n);
-    if (node->op == OP_DECONV)
-        num = by_results(e, node, n, num);
-    say_vector(e, "weights", (uint32_t)n, num);
-    num = codes_of(e, node, CONST_BIAS, &n);
-    say_vector(e, "biases", (uint32_t)n, num);
-}
-
-/* The largest of the codes of its bias. */
-static void say_bias(Emitter *e, const Node *node) {
-    uint64_t n, most = 0;
-    const int64_t *num = codes_of(e, node, CONST_BIAS, &n);
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t size = (uint64_t)(num[i] < 0 ? -num[i] : num[i]);
-        most = size > most ? size : most;
-    }
-    say(e, "bias", n > 0);
-    say(e, "bias.most", (int64_t)most);
-}
-
 void wordgen_facts(Emitter *e, NodeId id, bool numbers) {
     const Node *node = graph_node(e->g, id);
     say_volumes(e, node);
     say_windows(e, node);
-    say_rule(e, node);
-    say_bias(e, node);
-    if (numbers)
-        say_numbers(e, node);
+    writer_numbers(&e->w, node, numbers);
 }

@@ -235,7 +235,7 @@ static void place_all(Emitter *e, const uint64_t *offset, uint64_t from) {
 bool wordgen_place(Emitter *e, uint64_t *height) {
     const HwMemory *m = &e->spec->memory[e->spec->backing];
     uint32_t align = m->align ? m->align : 1;
-    uint64_t from = e->base + e->constant.n;
+    uint64_t from = e->w.base + e->w.constant.n;
     from = (from + align - 1) / align * align;
     Buffer *buf = ARENA_ARRAY(e->scratch, Buffer, e->g->tensor.n + 1);
     PackResult result = {.status = PACK_FAILS};

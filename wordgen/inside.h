@@ -2,8 +2,8 @@
 #ifndef WORDGEN_INSIDE_H
 #define WORDGEN_INSIDE_H
 
-#include "base/vec.h"
 #include "wordgen/wordgen.h"
+#include "wordgen/writer.h"
 
 /* A tensor of codes: its own volume, or channels of another's. */
 typedef struct Home {
@@ -12,19 +12,6 @@ typedef struct Home {
     uint32_t first; /* ... from this one on */
     TensorId same;  /* whose bytes these are, with other axes; NO_TENSOR */
 } Home;
-
-/* What instructions of a row said last, by the number that they hold. */
-typedef struct Held {
-    uint32_t row;
-    int64_t number;
-    const ProgMeaning *meaning;
-} Held;
-
-/* Constants of a layer: bytes of the image from `at` on. */
-typedef struct Stored {
-    uint32_t name;
-    uint64_t at;
-} Stored;
 
 typedef struct Work { /* by node */
     const EmitWay *way;
@@ -35,20 +22,15 @@ typedef struct Work { /* by node */
 } Work;
 
 typedef struct Emitter {
-    Arena *arena, *scratch; /* scratch: of one layer */
+    Writer w;
+    Arena *arena, *scratch; /* w's */
     Diag *diag;
     const HwSpec *spec;
     const HwEmit *emit;
     const Graph *g;
-    TemplateRun run;
     Home *home;       /* by tensor */
     Work *work;       /* by node */
     EmitPlace *place; /* by tensor */
-    VEC(uint8_t) constant;
-    uint64_t base; /* the constants' first byte */
-    VEC(ProgNode) node;
-    VEC(Held) held;
-    Loc loc; /* of the layer */
 } Emitter;
 
 /* ---- homes.c: which tensors are channels of others ---- */
@@ -72,9 +54,5 @@ void wordgen_facts(Emitter *e, NodeId node, bool numbers);
 const int64_t *wordgen_choose(Emitter *e, const EmitWay *way, int64_t *cost);
 /* Values as wordgen_choose found them. */
 bool wordgen_choice(Emitter *e, const EmitWay *way, const int64_t *chosen);
-
-/* ---- constants.c ---- */
-/* Bytes of the way's constants at the end of `constant`. */
-const Stored *wordgen_constants(Emitter *e, const EmitWay *way);
 
 #endif

@@ -9,93 +9,13 @@
 
 #include <string.h>
 
-enum { MOST_STEPS = 1 << 30, MOST_WORDS = 1 << 26 };
-
-/* ---- the act of EMIT and FORGET ---- */
-
-static bool same_meanings(const ProgRow *row, const ProgNode *node,
-                          const ProgMeaning *said) {
-    (void)row;
-    for (uint32_t i = 0; i < node->scope.n_meanings; i++)
-        if (node->scope.meaning[i].set != said[i].set ||
-            node->scope.meaning[i].num != said[i].num)
-            return false;
-    return true;
-}
-
-/* Does it say what holds already? Else it does from now on. */
-static bool holds_already(Emitter *e, uint32_t row, int64_t number,
-                          const ProgNode *node) {
-    for (uint32_t i = 0; i < e->held.n; i++) {
-        Held *held = &e->held.at[i];
-        if (held->row != row || held->number != number)
-            continue;
-        if (same_meanings(node->row, node, held->meaning))
-            return true;
-        held->meaning = node->scope.meaning;
-        return false;
-    }
-    vec_push(e->arena, &e->held, ((Held){row, number, node->scope.meaning}));
-    return false;
-}
-
-static void forget(Emitter *e, uint32_t row) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < e->held.n; i++)
-        if (e->held.at[i].row != row)
-            e->held.at[n++] = e->held.at[i];
-    e->held.n = n;
-}
-
-static bool act(TemplateRun *run, const TplStep *step) {
-    Emitter *e = run->context;
-    int64_t number = 0;
-    for (uint32_t i = 0; i < step->n_sets; i++) {
-        int64_t value;
-        if (!template_eval(run, step->set[i].value, 0, &value) ||
-            !template_assign(run, &step->set[i], value))
-            return false;
-    }
-    if (step->kind == TPL_FORGET) {
-        forget(e, step->target);
-        return true;
-    }
-    if (step->kind != TPL_EMIT)
-        return template_fail(run, step->loc,
-                             "only instructions are emitted here");
-    if (e->node.n >= MOST_WORDS)
-        return template_fail(run, step->loc, "too many instructions");
-    const Expr *holds = program_emit_holds(e->spec, step->target);
-    ProgNode node = program_emit_node(run, e->arena, step->target);
-    node.loc = e->loc;
-    if (!template_eval(run, holds, 0, &number))
-        return false;
-    if (!holds || !holds_already(e, step->target, number, &node))
-        vec_push(e->arena, &e->node, node);
-    return true;
-}
-
 /* ---- ways ---- */
 
 static bool fault(Emitter *e, const Node *node) {
     diag_error(e->diag, node->loc, "layer \"%s\" (%s): %s", node->name,
-               op_info[node->op].name, e->run.failed);
-    diag_note(e->diag, e->run.at, "here");
+               op_info[node->op].name, e->w.run.failed);
+    diag_note(e->diag, e->w.run.at, "here");
     return false;
-}
-
-/* NULL where all hold, else the first that does not. */
-static const char *lacks(Emitter *e, const EmitWay *way) {
-    for (uint32_t i = 0; i < way->n_requires; i++) {
-        int64_t holds;
-        if (!template_eval(&e->run, way->require[i], 1, &holds))
-            return e->run.failed;
-        if (!holds)
-            return arena_printf(
-                e->arena, "%s: %s does not hold", way->name,
-                expr_text(e->arena, e->run.env.names, way->require[i], NULL));
-    }
-    return NULL;
 }
 
 static bool wants_alike(HwOp op) {
@@ -127,8 +47,8 @@ static const char *unfit(const Emitter *e, const Node *node, HwOp op) {
  * the layer not at all. */
 static const int64_t *try_way(Emitter *e, const EmitWay *way, int64_t *cost,
                               const char **why) {
-    *why = lacks(e, way);
-    if (e->run.failed || *why)
+    *why = writer_lacks(&e->w, way);
+    if (e->w.run.failed || *why)
         return NULL;
     *why = arena_printf(e->arena, "%s: no size of tiles is within the limits",
                         way->name);
@@ -152,7 +72,7 @@ static bool find_way(Emitter *e, NodeId id) {
         const EmitWay *way = &e->emit->way[i];
         const int64_t *chosen =
             way->runs[op] ? try_way(e, way, &cost, &work->why) : NULL;
-        if (e->run.failed)
+        if (e->w.run.failed)
             return fault(e, node);
         if (!chosen || (work->way && cost >= least))
             continue;
@@ -169,7 +89,7 @@ static bool store_constants(Emitter *e, NodeId id) {
     Work *work = &e->work[id.i];
     wordgen_facts(e, id, true);
     if (wordgen_choice(e, work->way, work->chosen))
-        work->stored = wordgen_constants(e, work->way);
+        work->stored = writer_constants(&e->w, work->way);
     return work->stored || fault(e, graph_node(e->g, id));
 }
 
@@ -191,27 +111,24 @@ static bool prepare(Emitter *e) {
 static bool write_layer(Emitter *e, NodeId id) {
     const Node *node = graph_node(e->g, id);
     const Work *work = &e->work[id.i];
-    e->loc = node->loc;
+    e->w.loc = node->loc;
     wordgen_facts(e, id, false);
-    for (uint32_t i = 0; i < work->way->n_constants; i++) {
-        e->run.env.set[work->stored[i].name] = true;
-        e->run.env.num[work->stored[i].name] = (int64_t)work->stored[i].at;
-    }
+    writer_set_constants(&e->w, work->way, work->stored);
     return (wordgen_choice(e, work->way, work->chosen) &&
-            template_call(&e->run, work->way->steps)) ||
+            template_call(&e->w.run, work->way->steps)) ||
            fault(e, node);
 }
 
 static void say_layer(Emitter *e, uint32_t i, EmitLayer *out) {
     const Work *work = &e->work[i];
-    *out = (EmitLayer){.node = {i}, .first = e->node.n, .why = work->why};
+    *out = (EmitLayer){.node = {i}, .first = e->w.node.n, .why = work->why};
     if (!work->way)
         return;
     EmitChosen *chosen =
         ARENA_ARRAY(e->arena, EmitChosen, work->way->n_choices + 1);
     for (uint32_t k = 0; k < work->way->n_choices; k++)
         chosen[k] = (EmitChosen){
-            e->run.env.names->list.at[work->way->choice[k].name].name,
+            e->w.run.env.names->list.at[work->way->choice[k].name].name,
             work->chosen[k]};
     out->way = work->way->name;
     out->n_chosen = work->way->n_choices;
@@ -225,10 +142,10 @@ static const EmitLayer *write_layers(Emitter *e) {
     for (uint32_t i = 0; i < e->g->node.n; i++) {
         say_layer(e, i, &out[i]);
         if (out[i].why)
-            e->held.n = 0;
+            writer_forget(&e->w);
         if (out[i].way && !write_layer(e, (NodeId){i}))
             return NULL;
-        out[i].n = e->node.n - out[i].first;
+        out[i].n = e->w.node.n - out[i].first;
         arena_reset(e->scratch);
     }
     return out;
@@ -236,8 +153,8 @@ static const EmitLayer *write_layers(Emitter *e) {
 
 static const Program *program_of(Emitter *e) {
     Program *program = program_new(e->arena, e->spec);
-    program->n_nodes = e->node.n;
-    program->node = e->node.at;
+    program->n_nodes = e->w.node.n;
+    program->node = e->w.node.at;
     return program;
 }
 
@@ -254,9 +171,9 @@ static const Emitted *finish(Emitter *e, uint64_t height) {
                      .spec = e->spec,
                      .image = ARENA_ARRAY(e->arena, uint8_t, height + 1),
                      .bytes = height,
-                     .constants = e->constant.n};
-    if (e->constant.n)
-        memcpy(out->image + e->base, e->constant.at, e->constant.n);
+                     .constants = e->w.constant.n};
+    if (e->w.constant.n)
+        memcpy(out->image + e->w.base, e->w.constant.at, e->w.constant.n);
     return out;
 }
 
@@ -273,14 +190,13 @@ static const Emitted *run(Emitter *e, bool *no_fit) {
     diag_error(e->diag, (Loc){0},
                "%s has %llu bytes: too few for %u bytes of constants and the "
                "volumes",
-               m->name, (unsigned long long)m->size, e->constant.n);
+               m->name, (unsigned long long)m->size, e->w.constant.n);
     return NULL;
 }
 
 const Emitted *wordgen_network(Arena *arena, Diag *diag, const HwSpec *spec,
                                const Graph *graph, bool *no_fit) {
     Emitter e = {.arena = arena,
-                 .scratch = arena_new("emit"),
                  .diag = diag,
                  .spec = spec,
                  .emit = program_emit(spec),
@@ -292,23 +208,17 @@ const Emitted *wordgen_network(Arena *arena, Diag *diag, const HwSpec *spec,
                    "%s: words need a section `emit`, and a backing memory with "
                    "a layout",
                    spec->machine);
-        arena_free(e.scratch);
         return NULL;
     }
-    e.run = template_run(arena, spec, MOST_STEPS, act, &e);
-    e.base = e.emit->first;
+    writer_open(&e.w, arena, spec, graph);
+    e.scratch = e.w.scratch;
+    e.w.base = e.emit->first;
     const Emitted *out = run(&e, no_fit);
-    arena_free(e.scratch);
+    arena_free(e.w.scratch);
     return out;
 }
 
 /* ---- values ---- */
-
-int32_t wordgen_less(const HwSpec *spec, const Quant *q) {
-    bool turns = spec->numbers.stated && spec->numbers.type == HW_NUMBER_INT8 &&
-                 q->type == QUANT_U8;
-    return turns ? -quant_type[QUANT_I8].lo : 0;
-}
 
 typedef struct Walk {
     LayoutTables table;

@@ -16,7 +16,7 @@ typedef struct Search {
 } Search;
 
 static bool assign(Search *s) {
-    TemplateRun *run = &s->e->run;
+    TemplateRun *run = &s->e->w.run;
     for (uint32_t i = 0; i < s->way->n_choices; i++) {
         run->env.set[s->way->choice[i].name] = true;
         run->env.num[s->way->choice[i].name] = s->value[i];
@@ -31,7 +31,7 @@ static bool within(Search *s, bool *fits) {
     if (!assign(s))
         return false;
     for (uint32_t i = 0; i < s->way->n_limits && *fits; i++) {
-        if (!template_eval(&s->e->run, s->way->limit[i], 1, &holds))
+        if (!template_eval(&s->e->w.run, s->way->limit[i], 1, &holds))
             return false;
         *fits = holds != 0;
     }
@@ -40,7 +40,7 @@ static bool within(Search *s, bool *fits) {
 
 static bool weigh(Search *s) {
     int64_t cost;
-    if (!template_eval(&s->e->run, s->way->cost, 0, &cost))
+    if (!template_eval(&s->e->w.run, s->way->cost, 0, &cost))
         return false;
     if (s->found && cost >= s->best)
         return true;
@@ -52,7 +52,7 @@ static bool weigh(Search *s) {
 
 static bool extent(Search *s, const EmitChoice *c, int64_t *most,
                    int64_t *step) {
-    TemplateRun *run = &s->e->run;
+    TemplateRun *run = &s->e->w.run;
     if (!template_eval(run, c->most, 1, most) ||
         !template_eval(run, c->step, 1, step))
         return false;
@@ -96,7 +96,7 @@ static bool visit(Search *s, uint32_t depth) {
             continue;
         }
         if (++s->tries > MOST_TRIES)
-            return template_fail(&s->e->run, s->way->loc,
+            return template_fail(&s->e->w.run, s->way->loc,
                                  "there are too many sizes to try");
         if (!within(s, &fits) || (fits && !weigh(s)))
             return false;

@@ -9,8 +9,7 @@
 #ifndef WORDGEN_WORDGEN_H
 #define WORDGEN_WORDGEN_H
 
-#include "graph/graph.h"
-#include "hwspec/emit.h"
+#include "wordgen/writer.h"
 
 /* Where a tensor of codes lies: channels `first`... of a volume of `c` x h x
  * w at byte `at`. Of rank 4 these are its own axes, else the last axis is c,
@@ -53,10 +52,6 @@ typedef struct Emitted {
  * memory. */
 const Emitted *wordgen_network(Arena *arena, Diag *diag, const HwSpec *spec,
                                const Graph *graph, bool *no_fit);
-
-/* What is taken from a tensor's codes where it lies: 128 of uint8, where the
- * machine's engines take int8 alone. */
-int32_t wordgen_less(const HwSpec *spec, const Quant *q);
 
 /* Codes in the tensor's order to and from the backing memory. */
 void wordgen_store(const Emitted *emitted, TensorId tensor, const float *codes,

@@ -403,6 +403,16 @@ static uint32_t rows_ahead(const Facts *f, const Cascade *g, const Ring *ring) {
     return g->ahead ? (uint32_t)((rows * h + last - 1) / last) : 0;
 }
 
+/* Where rows lie in blocks, such as one a bank, a ring is of whole blocks:
+ * rows that follow each other then lie in banks that do. The bytes are those
+ * that the layout takes anyway. */
+static uint32_t whole_blocks(const Facts *f, TensorId t, uint32_t rows) {
+    Volume v = plan_volume(f->g, t);
+    uint32_t block = layout_split(f->spec->memory[0].layout, &v, LAYOUT_H);
+    uint64_t up = (rows + (uint64_t)block - 1) / block * block;
+    return up < v.h ? (uint32_t)up : rows > v.h ? rows : v.h;
+}
+
 bool rings_until(const Facts *f, const Cascade *g, uint32_t rows,
                  Rings *rings) {
     Growth growth = {.f = f, g, rings};
@@ -411,12 +421,15 @@ bool rings_until(const Facts *f, const Cascade *g, uint32_t rows,
         made = ring_aligns(f, g, rings, i);
     for (uint32_t i = 0; i < rings->at.n; i++) {
         rings->at.at[i].loaded = 0;
-        rings->at.at[i].rows = rings->at.at[rings->at.at[i].place].rows;
+        Ring *ring = &rings->at.at[i];
+        ring->rows =
+            whole_blocks(f, ring->tensor, rings->at.at[ring->place].rows);
     }
     for (uint32_t i = 0; i < rings->n_loaded; i++) {
         Ring *ring = &rings->at.at[i];
         uint32_t h = height(f, ring->tensor);
-        ring->rows += rows_ahead(f, g, ring);
+        ring->rows =
+            whole_blocks(f, ring->tensor, ring->rows + rows_ahead(f, g, ring));
         ring->rows = ring->rows < h ? ring->rows : h;
     }
     return made;

@@ -260,6 +260,45 @@ static void add_groups(Import *im) {
     }
 }
 
+/* The first bank of a group; -1: there is none. */
+static int64_t first_bank(const Import *im, const char *group) {
+    for (const ProtoField *f = proto_next(im->root, "bank_group", NULL); f;
+         f = proto_next(im->root, "bank_group", f)) {
+        const char *name = "";
+        uint32_t id = 0;
+        if (f->kind != PROTO_MESSAGE ||
+            !proto_str(im->diag, f->message, "name", &name) ||
+            strcmp(name, group))
+            continue;
+        proto_u32(im->diag, f->message, "base_id", &id);
+        return id;
+    }
+    return -1;
+}
+
+/* Sizes by which words are told; they are known of machines with an ALU and two
+ * groups of feature banks, of as many words as those of the family. */
+static void add_words_sizes(Import *im) {
+    enum { DEPTH = 2048 };
+    const ProtoMessage *alu =
+        proto_message(im->arena, im->diag, im->root, "alu_engine");
+    int64_t weights = first_bank(im, "CONVW"), side = first_bank(im, "DWCONVW"),
+            bias = first_bank(im, "BIAS");
+    bool coded = alu && weights >= 0 && side >= 0 && bias >= 0 &&
+                 first_bank(im, "VB0") == 0 &&
+                 first_bank(im, "VB1") == im->pixels &&
+                 first_bank(im, "VB2") < 0 &&
+                 im->group == (uint64_t)im->pixels * im->deep * DEPTH;
+    if (!coded)
+        text_add(&im->yaml, "\nlet: {coded: 0}\n");
+    else
+        text_addf(&im->yaml,
+                  "\nlet: {pp: %u, cp: %u, side: %u, convw: %lld, dwconvw: "
+                  "%lld, biasw: %lld}\n",
+                  im->pixels, im->deep, number(im, alu, "pixel_parallel"),
+                  (long long)weights, (long long)side, (long long)bias);
+}
+
 static const char *write_machine(Import *im, const char *file) {
     const char *name = NULL;
     const ProtoMessage *conv =
@@ -288,6 +327,7 @@ static const char *write_machine(Import *im, const char *file) {
     text_addf(&im->yaml, "\ntiling: {%sops: [%s]}\n",
               im->group >= RING_BYTES ? "rings: true, " : "",
               text_str(&im->ops));
+    add_words_sizes(im);
     if (*text_str(&im->left))
         text_addf(&im->yaml, "# Left out: %s.\n", text_str(&im->left));
     return diag_errors(im->diag) ? NULL : text_str(&im->yaml);

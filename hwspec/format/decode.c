@@ -739,3 +739,11 @@ bool program_is(const HwSpec *spec, const uint8_t *data, size_t len) {
     return spec->format &&
            format_begins(spec->format, &spec->format->file, data, len);
 }
+
+bool program_is_file(const HwSpec *spec, const char *file, const uint8_t *data,
+                     size_t len) {
+    const char *dot = strrchr(file, '.');
+    return spec->format && (program_is(spec, data, len) ||
+                            program_is_text(spec, (const char *)data, len) ||
+                            (dot && !strcmp(dot + 1, spec->format->file.name)));
+}

@@ -138,14 +138,49 @@ static void read_way(Reader *t, YamlNode *map, EmitWay *out) {
     yaml_need(t->r->diag, map, "do");
 }
 
-void format_read_emit(ItemReader *r, const YamlNode *map, uint32_t first) {
+static int32_t memory_named(const HwSpec *spec, const char *name) {
+    for (uint32_t i = 0; i < spec->n_memories; i++)
+        if (!strcmp(spec->memory[i].name, name))
+            return (int32_t)i;
+    return EMIT_CONSTANTS;
+}
+
+static void read_regions(Reader *t, const HwSpec *spec, YamlNode *list,
+                         HwEmit *emit) {
+    const char *name;
+    if (!list || !yaml_is(t->r->diag, list, YAML_LIST))
+        return;
+    if (list->n * 4 > emit->first)
+        diag_error(t->r->diag, list->loc,
+                   "their addresses take %u bytes: `first` leaves fewer",
+                   list->n * 4);
+    EmitRegion *region = ARENA_ARRAY(t->r->arena, EmitRegion, list->n + 1);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (!yaml_str(t->r->diag, list->item[i], &name))
+            continue;
+        region[i].memory = memory_named(spec, name);
+        if (region[i].memory == EMIT_CONSTANTS && strcmp(name, "constants"))
+            diag_error(t->r->diag, list->item[i]->loc,
+                       "`%s` is no memory, nor `constants`", name);
+    }
+    emit->n_regions = list->n;
+    emit->region = region;
+}
+
+void format_read_emit(ItemReader *r, const HwSpec *spec, const YamlNode *map,
+                      uint32_t first) {
+    static const char *const kinds[] = {"layers", "listing", NULL};
     YamlNode *ways = map ? yaml_get(map, "ways") : NULL;
     HwEmit *emit = ARENA_NEW(r->arena, HwEmit);
     Reader t = {r};
+    uint32_t kind = 0;
     *emit = (HwEmit){0};
     if (!map)
         return;
+    yaml_enum(r->diag, yaml_get(map, "of"), kinds, &kind);
+    emit->of_listing = kind == 1;
     yaml_u64(r->diag, yaml_get(map, "first"), &emit->first);
+    read_regions(&t, spec, yaml_get(map, "regions"), emit);
     if (!ways || !yaml_is(r->diag, ways, YAML_MAP)) {
         diag_error(r->diag, map->loc, "`ways` is needed, a map");
         return;
@@ -166,13 +201,24 @@ void format_read_emit(ItemReader *r, const YamlNode *map, uint32_t first) {
     }
     emit->n = ways->n;
     emit->way = way;
+    emit->begin = first + 2 * ways->n;
+    emit->end = emit->begin + 1;
     r->format->emit = emit;
 }
 
 /* ---- for those who emit ---- */
 
+static const HwEmit *emit_of(const HwSpec *spec, bool listing) {
+    const HwEmit *emit = spec->format ? spec->format->emit : NULL;
+    return emit && emit->of_listing == listing ? emit : NULL;
+}
+
 const HwEmit *program_emit(const HwSpec *spec) {
-    return spec->format ? spec->format->emit : NULL;
+    return emit_of(spec, false);
+}
+
+const HwEmit *program_emit_listing(const HwSpec *spec) {
+    return emit_of(spec, true);
 }
 
 const ProgRow *program_emit_row(const HwSpec *spec, uint32_t row) {

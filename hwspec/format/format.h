@@ -165,6 +165,7 @@ struct HwFormat {
     const YamlNode **state; /* words that stay in force */
     bool may_lack; /* zero bytes at the end may be missing: `lacks` counts */
     uint32_t lacks;
+    bool places, places_own; /* of `issue`: tokens are set, with the own bit */
     uint32_t n_queues; /* of `issue`; 0: files do not say what waits for what */
     const char *const *queue;
     uint32_t waits, tells;               /* meanings: masks of queues */
@@ -264,7 +265,8 @@ void format_to_columns(Arena *arena, const HwFormat *format,
 /* template.c: `templates`, and what rows do. */
 void format_read_templates(ItemReader *r, const HwSpec *spec);
 /* emit.c: `emit`; its templates are `first` and on, two a way. */
-void format_read_emit(ItemReader *r, const YamlNode *map, uint32_t first);
+void format_read_emit(ItemReader *r, const HwSpec *spec, const YamlNode *map,
+                      uint32_t first);
 /* lay.c: adds names for how operands lie. */
 void format_lay_names(ItemReader *r, const HwSpec *spec);
 /* An error for each word, section and record that nothing uses. */

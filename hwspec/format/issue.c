@@ -65,8 +65,9 @@ static uint32_t mask_named(ItemReader *r, YamlNode *map, const char *key) {
 
 void format_read_issue(ItemReader *r, YamlNode *map) {
     static const char *const kinds[] = {"tokens", NULL};
+    static const char *const bits[] = {"own", "others", NULL};
     HwFormat *format = r->format;
-    uint32_t kind = 0;
+    uint32_t kind = 0, own = 1;
     if (!map || !yaml_is(r->diag, map, YAML_MAP))
         return;
     yaml_enum(r->diag, yaml_need(r->diag, map, "kind"), kinds, &kind);
@@ -84,6 +85,8 @@ void format_read_issue(ItemReader *r, YamlNode *map) {
     }
     format->waits = mask_named(r, map, "waits");
     format->tells = mask_named(r, map, "tells");
+    format->places = yaml_enum(r->diag, yaml_get(map, "placed"), bits, &own);
+    format->places_own = own == 0;
 }
 
 /* ---- of a program ---- */
@@ -91,6 +94,23 @@ void format_read_issue(ItemReader *r, YamlNode *map) {
 const char *const *program_queues(const HwSpec *spec, uint32_t *n) {
     *n = spec->format ? spec->format->n_queues : 0;
     return *n ? spec->format->queue : NULL;
+}
+
+bool program_places_tokens(const HwSpec *spec, bool *own) {
+    *own = spec->format && spec->format->places_own;
+    return spec->format && spec->format->places;
+}
+
+void program_set_tokens(const HwSpec *spec, ProgNode *node, int64_t waits,
+                        int64_t tells) {
+    for (uint32_t i = 0; i < node->scope.n_meanings; i++) {
+        ProgMeaning *m = &node->scope.meaning[i];
+        uint32_t name = node->row->meaning[i];
+        if (name == spec->format->waits)
+            *m = (ProgMeaning){m->name, true, waits};
+        if (name == spec->format->tells)
+            *m = (ProgMeaning){m->name, true, tells};
+    }
 }
 
 static bool value_of(Arena *arena, Diag *diag, const ProgNode *node,

@@ -653,6 +653,11 @@ void format_check_shared(ItemReader *r) {
                 return;
             if (map->item[k]->used)
                 continue;
+            /* what another file brings along may be left out */
+            if (strcmp(map->key_loc[k].file, r->root->loc.file) != 0) {
+                ignore(map->item[k]);
+                continue;
+            }
             diag_error(r->diag, map->key_loc[k], "nothing uses %s of `%s`",
                        map->key[k], kinds[i]);
             ignore(map->item[k]);

@@ -93,6 +93,24 @@ static void read_sets(Reader *t, YamlNode *map, bool two, TplStep *out) {
     out->set = set;
 }
 
+static void read_memories(Reader *t, YamlNode *node, TplView *out) {
+    const char *name = "";
+    uint32_t n = node->kind == YAML_LIST ? node->n : 1;
+    uint32_t *memory = ARENA_ARRAY(t->r->arena, uint32_t, n + 1);
+    for (uint32_t i = 0; i < n; i++) {
+        YamlNode *one = node->kind == YAML_LIST ? node->item[i] : node;
+        if (!yaml_str(t->r->diag, one, &name))
+            continue;
+        while (memory[i] < t->spec->n_memories &&
+               strcmp(t->spec->memory[memory[i]].name, name))
+            memory[i]++;
+        if (memory[i] == t->spec->n_memories)
+            diag_error(t->r->diag, one->loc, "there is no memory `%s`", name);
+    }
+    out->n = n;
+    out->memory = memory;
+}
+
 void format_read_type(ItemReader *r, YamlNode *map, TplType *out) {
     static const char *const names[] = {"s8", "s32", "u8", "s16", "u16", NULL};
     static const TplType types[] = {
@@ -103,23 +121,22 @@ void format_read_type(ItemReader *r, YamlNode *map, TplType *out) {
 }
 
 static void read_view(Reader *t, YamlNode *map, const char *key, TplView *out) {
-    const char *name = "";
     YamlNode *memory = yaml_need(t->r->diag, map, key);
     out->there = true;
-    if (!memory || !yaml_str(t->r->diag, memory, &name))
+    if (!memory)
         return;
-    while (out->memory < t->spec->n_memories &&
-           strcmp(t->spec->memory[out->memory].name, name))
-        out->memory++;
-    if (out->memory == t->spec->n_memories)
-        diag_error(t->r->diag, memory->loc, "there is no memory `%s`", name);
+    read_memories(t, memory, out);
     format_read_type(t->r, map, &out->type);
+    out->which = expr_of(t, map, "which");
     out->when = expr_of(t, map, "when");
     out->at = expr_of(t, map, "at");
     out->row = expr_of(t, map, "row");
     out->column = expr_of(t, map, "column");
     if (!out->at)
         diag_error(t->r->diag, map->loc, "`at` is needed");
+    if ((out->n > 1) != (out->which != NULL))
+        diag_error(t->r->diag, map->loc,
+                   "`which` chooses one of several memories");
 }
 
 static void read_views(Reader *t, YamlNode *map, TplStep *out) {
@@ -145,6 +162,9 @@ static void read_views(Reader *t, YamlNode *map, TplStep *out) {
         yaml_enum(t->r->diag, rounding, rounds, &round);
     out->round = (TplRound)round;
     out->least = expr_of(t, map, "least");
+    out->most = expr_of(t, map, "most");
+    out->below = expr_of(t, map, "below");
+    out->above = expr_of(t, map, "above");
     out->add = expr_of(t, map, "add");
     if (yaml_u64(t->r->diag, yaml_get(map, "bits"), &bits))
         out->bits = bits >= 1 && bits <= 32 ? (uint32_t)bits : 32;
@@ -343,7 +363,7 @@ static void check_calls(Reader *t, uint8_t *mark, uint32_t number) {
 /* ---- the whole ---- */
 
 typedef struct Sources {
-    YamlNode *named, *ways;
+    YamlNode *named, *emit, *ways;
     const YamlNode *rows;
 } Sources;
 
@@ -355,9 +375,12 @@ static uint32_t entries(const YamlNode *map) {
  * does. */
 static YamlNode *steps_of(const Sources *s, const HwTemplates *all,
                           uint32_t i) {
-    uint32_t ways = all->n - 2 * entries(s->ways);
+    uint32_t ways = all->n - 2 * entries(s->ways) - 2;
     if (i < all->n_named)
         return yaml_get(s->named, s->named->key[i]);
+    if (i + 2 >= all->n)
+        return s->emit ? yaml_get(s->emit, i + 1 < all->n ? "begin" : "end")
+                       : NULL;
     const YamlNode *map = i < ways ? s->rows : s->ways;
     YamlNode *row = map ? yaml_get(map, all->at[i].name) : NULL;
     const char *key = i < ways ? "does" : (i - ways) % 2 ? "do" : "try";
@@ -376,6 +399,8 @@ static void name_templates(const Sources *s, const HwFormat *format,
     for (uint32_t i = 0; i < 2 * entries(s->ways); i++)
         *at++ = (Template){.name = s->ways->key[i / 2],
                            .loc = s->ways->key_loc[i / 2]};
+    *at++ = (Template){.name = "begin"};
+    *at++ = (Template){.name = "end"};
 }
 
 /* Does a row say what it does? */
@@ -390,6 +415,7 @@ static bool any_does(const YamlNode *rows) {
 void format_read_templates(ItemReader *r, const HwSpec *spec) {
     YamlNode *emit = yaml_get(r->root, "emit");
     Sources s = {.named = yaml_get(r->root, "templates"),
+                 .emit = emit,
                  .rows = yaml_get(r->root, "instructions")};
     HwFormat *format = r->format;
     if ((!s.named && !emit && !any_does(s.rows)) ||
@@ -405,7 +431,7 @@ void format_read_templates(ItemReader *r, const HwSpec *spec) {
     HwTemplates *all = ARENA_NEW(r->arena, HwTemplates);
     uint32_t first = entries(s.named) + format->n_rows;
     all->n_named = entries(s.named);
-    all->n = first + 2 * entries(s.ways);
+    all->n = first + 2 * entries(s.ways) + 2;
     all->at = ARENA_ARRAY(r->arena, Template, all->n + 1);
     name_templates(&s, format, all);
     if (emit)
@@ -419,5 +445,5 @@ void format_read_templates(ItemReader *r, const HwSpec *spec) {
     for (uint32_t i = 0; i < all->n; i++)
         check_calls(&t, mark, i);
     format->templates = all;
-    format_read_emit(r, emit, first);
+    format_read_emit(r, spec, emit, first);
 }

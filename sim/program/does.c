@@ -94,7 +94,12 @@ static bool open_view(TemplateRun *run, const TplStep *step, int which,
     if (!template_eval(run, v->when, 1, &when))
         return false;
     out->there = when != 0;
-    out->memory = &does->memory[v->memory];
+    int64_t chosen;
+    if (!template_eval(run, v->which, 0, &chosen))
+        return false;
+    if (chosen < 0 || chosen >= v->n)
+        return template_fail(run, step->loc, "there is no such memory");
+    out->memory = &does->memory[v->memory[chosen]];
     return !when ||
            (template_eval(run, v->at, 0, &out->at) &&
             template_eval(run, v->row, 0, &out->row) &&
@@ -159,8 +164,8 @@ static void count(const View *v, bool writes, int64_t n) {
 
 /* What happens to a result on its way. */
 typedef struct Tail {
-    bool scales, shifts, floors, adds;
-    int64_t scale, carry, shift, least, add;
+    bool scales, shifts, floors, roofs, adds;
+    int64_t scale, carry, below, above, shift, least, most, add;
     TplRound round;
     uint32_t bits;
     bool is_unsigned;
@@ -170,13 +175,17 @@ static bool open_tail(TemplateRun *run, const TplStep *step, Tail *t) {
     *t = (Tail){.scales = step->scale,
                 .shifts = step->shift,
                 .floors = step->least,
+                .roofs = step->most,
                 .round = step->round,
                 .bits = step->bits,
                 .is_unsigned = step->view[TPL_TO].type.is_unsigned};
     bool ok = template_eval(run, step->scale, 0, &t->scale) &&
               template_eval(run, step->carry, 0, &t->carry) &&
+              template_eval(run, step->below, 1, &t->below) &&
+              template_eval(run, step->above, 1, &t->above) &&
               template_eval(run, step->shift, 0, &t->shift) &&
               template_eval(run, step->least, 0, &t->least) &&
+              template_eval(run, step->most, 0, &t->most) &&
               template_eval(run, step->add, 0, &t->add);
     t->adds = t->add != 0;
     return ok;
@@ -185,10 +194,16 @@ static bool open_tail(TemplateRun *run, const TplStep *step, Tail *t) {
 static int64_t through(const Tail *t, int64_t x) {
     if (t->scales)
         x = round_even((float)x * float_of(t->scale), t->carry);
+    if (t->below != 1 || t->above != 1) {
+        int64_t by = x < 0 ? t->below : t->above;
+        x = (int64_t)((uint64_t)x * (uint64_t)by);
+    }
     if (t->shifts)
         x = shift_down(x, t->shift, t->round);
     x = t->bits ? held(x, t->bits, t->is_unsigned) : x;
-    return t->floors && x < t->least ? t->least : x;
+    if (t->floors && x < t->least)
+        x = t->least;
+    return t->roofs && x > t->most ? t->most : x;
 }
 
 static void put(const View *to, const Tail *t, int64_t r, int64_t c,
@@ -235,6 +250,26 @@ static bool copy(TemplateRun *run, const TplStep *step) {
     return true;
 }
 
+static bool is_s8(const View *v) {
+    return v->type.bytes == 1 && !v->type.is_unsigned;
+}
+
+/* Of row r of one with column c of the other. */
+static int64_t dot(const View *a, const View *b, int64_t r, int64_t c,
+                   int64_t n) {
+    int64_t sum = 0;
+    if (!is_s8(a) || !is_s8(b) || n <= 0) {
+        for (int64_t k = 0; k < n; k++)
+            sum += load(a, r, k) * load(b, k, c);
+        return sum;
+    }
+    const uint8_t *x = a->memory->byte + a->at + r * a->row;
+    const uint8_t *y = b->memory->byte + b->at + c * b->column;
+    for (int64_t k = 0; k < n; k++)
+        sum += (int8_t)x[k * a->column] * (int8_t)y[k * b->row];
+    return sum;
+}
+
 static bool product(TemplateRun *run, const TplStep *step) {
     View v[TPL_VIEWS];
     Tail tail;
@@ -255,8 +290,7 @@ static bool product(TemplateRun *run, const TplStep *step) {
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) {
             int64_t sum = v[TPL_PLUS].there ? load(&v[TPL_PLUS], r, c) : 0;
-            for (int64_t k = 0; k < n; k++)
-                sum += load(&v[TPL_FROM], r, k) * load(&v[TPL_BY], k, c);
+            sum += dot(&v[TPL_FROM], &v[TPL_BY], r, c, n);
             put(&v[TPL_TO], &tail, r, c, (int32_t)(uint32_t)sum);
         }
     return true;
@@ -313,17 +347,22 @@ static bool act(TemplateRun *run, const TplStep *step) {
 
 /* ---- the whole ---- */
 
+/* As they were, or zeros. */
 static Cellar *open_memories(Arena *arena, const HwSpec *spec, const void *main,
-                             uint64_t bytes) {
+                             uint64_t bytes, uint8_t *const *before) {
     Cellar *memory = ARENA_ARRAY(arena, Cellar, spec->n_memories + 1);
     for (uint32_t i = 0; i < spec->n_memories; i++) {
         bool is_main = spec->backing == (int32_t)i;
-        bool is_active = spec->memory[i].role == HW_ACTIVE;
+        bool on_chip = spec->memory[i].role == HW_ACTIVE ||
+                       spec->memory[i].role == HW_WEIGHTS ||
+                       spec->memory[i].role == HW_REGISTERS;
         memory[i].count.name = spec->memory[i].name;
-        memory[i].size = is_main ? bytes : is_active ? spec->memory[i].size : 0;
+        memory[i].size = is_main ? bytes : on_chip ? spec->memory[i].size : 0;
         memory[i].byte = ARENA_ARRAY(arena, uint8_t, memory[i].size + 1);
         if (is_main && bytes)
             memcpy(memory[i].byte, main, bytes);
+        else if (before && memory[i].size)
+            memcpy(memory[i].byte, before[i], memory[i].size);
     }
     return memory;
 }
@@ -332,7 +371,11 @@ const DoesResult *program_does(Arena *arena, const Program *program,
                                const void *main, uint64_t bytes,
                                const DoesWatch *watch) {
     const HwSpec *spec = program->spec;
-    Does does = {open_memories(arena, spec, main, bytes)};
+    Does does = {
+        open_memories(arena, spec, main, bytes, watch ? watch->before : NULL)};
+    uint8_t **byte = ARENA_ARRAY(arena, uint8_t *, spec->n_memories + 1);
+    for (uint32_t i = 0; i < spec->n_memories; i++)
+        byte[i] = does.memory[i].byte;
     TemplateRun run = template_run(arena, spec, DOES_STEPS, act, &does);
     DoesResult *out = ARENA_NEW(arena, DoesResult);
     uint32_t start = template_find(spec, "START");
@@ -340,8 +383,8 @@ const DoesResult *program_does(Arena *arena, const Program *program,
     for (uint32_t i = 0; ok && i < program->n_nodes; i++) {
         ok = template_node(&run, &program->node[i]);
         out->done = i + ok;
-        if (ok && watch && spec->backing >= 0)
-            watch->after(watch->context, i, does.memory[spec->backing].byte);
+        if (ok && watch)
+            watch->after(watch->context, i, byte);
     }
     DoesMemory *count = ARENA_ARRAY(arena, DoesMemory, spec->n_memories + 1);
     for (uint32_t i = 0; i < spec->n_memories; i++)
@@ -353,6 +396,7 @@ const DoesResult *program_does(Arena *arena, const Program *program,
     out->n_memories = spec->n_memories;
     out->memory = count;
     out->bytes = bytes;
+    out->byte = byte;
     out->main = spec->backing < 0 ? NULL : does.memory[spec->backing].byte;
     return out;
 }

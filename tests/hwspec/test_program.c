@@ -205,13 +205,13 @@ static void dpu_words_are_read(void **state) {
     assert_int_equal(prog_num(&node[0].scope, "bank.id", 0), 33);
     assert_int_equal(prog_num(&node[0].scope, "channels", 0), 256);
     assert_int_equal(prog_num(&node[0].scope, "ddr.addr", 0), 0x1f4800);
-    assert_int_equal(prog_num(&node[1].scope, "jump.read", 0), 128);
+    assert_int_equal(prog_num(&node[1].scope, "src.jump", 0), 128);
     assert_int_equal(prog_num(&node[1].scope, "kernel.w", 0), 1);
-    assert_int_equal(prog_num(&node[3].scope, "weights.addr", 0), 128);
-    assert_int_equal(prog_num(&node[3].scope, "groups", 0), 128);
+    assert_int_equal(prog_num(&node[3].scope, "weight.addr", 0), 128);
+    assert_int_equal(prog_num(&node[3].scope, "src.groups", 0), 128);
     assert_int_equal(prog_num(&node[4].scope, "waits", 0), 5);
     assert_int_equal(prog_num(&node[5].scope, "ddr.base", 0), 3);
-    assert_string_equal(prog_row_name(node[6].row), "END");
+    assert_string_equal(prog_row_name(node[6].row), "end");
     const uint8_t *out;
     size_t len;
     assert_true(program_encode(arena, diag, program, &out, &len));

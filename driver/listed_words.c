@@ -1,0 +1,532 @@
+/* listed_words.c - compile and verify for machines whose listings become words:
+ * graph -> plan -> listing -> words; see codegen/words.h.
+ */
+#include "driver/listed_words.h"
+
+#include "codegen/words.h"
+#include "driver/commands.h"
+#include "driver/makes.h"
+#include "driver/rounding.h"
+#include "hwspec/emit.h"
+#include "sim/does.h"
+#include "sim/program.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct List {
+    const uint8_t *data;
+    size_t len;
+} List;
+
+typedef struct Made {
+    Pipeline p;
+    const ListedWords *words;
+    List *list; /* by list of words */
+} Made;
+
+bool options_listed_words(Arena *arena, const Options *options) {
+    if (!options->emit || strcmp(options->emit, "words") || !options->target)
+        return false;
+    const HwSpec *spec = hwspec_load(arena, diag_new(arena), options->target,
+                                     options->n_settings, options->settings);
+    return spec && program_emit_listing(spec);
+}
+
+/* ---- making ---- */
+
+static bool encode(Arena *arena, Diag *diag, Made *made) {
+    const ListedWords *words = made->words;
+    made->list = ARENA_ARRAY(arena, List, words->n_lists + 1);
+    for (uint32_t i = 0; i < words->n_lists; i++) {
+        Program program = *words->program;
+        program.node += words->list[i];
+        program.n_nodes = words->list[i + 1] - words->list[i];
+        if (!program_encode(arena, diag, &program, &made->list[i].data,
+                            &made->list[i].len))
+            return false;
+    }
+    return true;
+}
+
+static ExitCode make(Arena *arena, Diag *diag, const Options *options,
+                     Made *out) {
+    *out = (Made){0};
+    ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &out->p);
+    if (code != EXIT_FINE)
+        return code;
+    double start = now_ms();
+    if (is_real(out->p.original)) {
+        diag_error(diag, (Loc){0},
+                   "words are made of a network on codes: amphora quantise %s "
+                   "--calibrate DIR -t %s",
+                   options->file, options->target);
+        return EXIT_BAD_INPUT;
+    }
+    if (pipeline_images(&out->p) > 1) {
+        diag_error(diag, (Loc){0}, "words are made of one image");
+        return EXIT_BAD_INPUT;
+    }
+    out->words = codegen_words(arena, diag, out->p.plan, out->p.listing,
+                               out->p.action_of);
+    bool ok = out->words && encode(arena, diag, out);
+    out->p.ms[STAGE_CODEGEN] += now_ms() - start;
+    return ok ? EXIT_FINE : EXIT_BAD_INPUT;
+}
+
+/* ---- values in memory ---- */
+
+/* Where the elements of a placement lie, `memory` by memory of the machine. */
+typedef struct Cells {
+    const Placement *p;
+    LayoutTables table;
+    uint8_t *byte; /* NULL: it lies nowhere */
+} Cells;
+
+static Cells cells_of(Arena *arena, const Made *made, uint32_t placement,
+                      uint8_t *const *memory) {
+    const HwSpec *spec = made->p.spec;
+    const Placement *p = &made->p.plan->placement[placement];
+    const int64_t region = made->words->region[p->memory];
+    Cells c = {.p = p,
+               .table = layout_tables(arena, spec->memory[p->memory].layout,
+                                      &p->whole)};
+    if (region != WORDS_NOWHERE)
+        c.byte = memory[spec->backing] + region + p->offset;
+    else if (spec->memory[p->memory].role == HW_ACTIVE)
+        c.byte = memory[p->memory] + p->offset;
+    return c;
+}
+
+static uint8_t *cell(const Cells *c, uint32_t channel, uint32_t row,
+                     uint32_t col) {
+    const Placement *p = c->p;
+    uint32_t y = p->ring ? row % p->whole.h : row - p->row;
+    uint32_t x = p->ring && p->whole.w != p->cols ? col : col - p->col;
+    return c->byte + c->table.c_at[p->part_c + channel - p->c] +
+           c->table.h_at[y] + c->table.w_at[x];
+}
+
+static float read_code(const Cells *c, const Quant *q, uint32_t channel,
+                       uint32_t row, uint32_t col) {
+    uint8_t byte = *cell(c, channel, row, col);
+    return q->type == QUANT_U8 ? byte : (float)(int8_t)byte;
+}
+
+/* ---- a run ---- */
+
+typedef struct Wrong {
+    const char *layer;
+    uint32_t insn;
+    uint64_t codes, wrong;
+    double most;
+} Wrong;
+
+typedef struct Run {
+    Arena *arena;
+    const Made *made;
+    const Values *reference; /* of made->p.original */
+    float **value;           /* by tensor: what the host made, or was given */
+    uint8_t **memory;        /* by memory of the machine */
+    uint32_t next;           /* instruction of the listing */
+    uint32_t offset;         /* of the list's first instruction */
+    uint64_t codes, wrong;
+    uint32_t compared, unknown; /* instructions of the listing */
+    Wrong first;
+    uint64_t instructions, read, written;
+    uint32_t replay_faults;
+    const char *fault;
+    Loc at;
+} Run;
+
+typedef struct Box {
+    uint32_t row, rows, col, cols;
+} Box;
+
+static void compare(Run *r, uint32_t insn, const Action *action, Box box) {
+    const Graph *g = r->made->p.graph;
+    const Placement *p = &r->made->p.plan->placement[action->out];
+    const Tensor *t = graph_tensor(g, p->tensor);
+    Volume volume = plan_volume(g, p->tensor);
+    if (t->origin.i == NONE || t->quant.type == QUANT_NONE) {
+        r->unknown++;
+        return;
+    }
+    Arena *scratch = arena_new("compare");
+    Cells cells = cells_of(scratch, r->made, action->out, r->memory);
+    const float *want = r->reference->at[t->origin.i];
+    Wrong w = {.layer = t->name, .insn = insn};
+    for (uint32_t c = p->c; cells.byte && c < p->c + p->n_c; c++)
+        for (uint32_t y = box.row; y < box.row + box.rows; y++)
+            for (uint32_t x = box.col; x < box.col + box.cols; x++) {
+                float got = read_code(&cells, &t->quant, c, y, x);
+                uint64_t i = ((uint64_t)c * volume.h + y) * volume.w + x;
+                double off = fabs((double)got - (double)want[i]);
+                w.codes++;
+                w.wrong += off > 0;
+                w.most = off > w.most ? off : w.most;
+            }
+    r->compared++;
+    r->codes += w.codes;
+    r->wrong += w.wrong;
+    if (w.wrong && !r->first.layer)
+        r->first = w;
+    arena_free(scratch);
+}
+
+/* ---- the host ---- */
+
+static void put_codes(Run *r, uint32_t placement, const float *value) {
+    const Graph *g = r->made->p.graph;
+    const Placement *p = &r->made->p.plan->placement[placement];
+    Volume v = plan_volume(g, p->tensor);
+    Arena *scratch = arena_new("put");
+    Cells cells = cells_of(scratch, r->made, placement, r->memory);
+    bool codes = graph_tensor(g, p->tensor)->quant.type != QUANT_NONE;
+    for (uint64_t i = 0; cells.byte && codes && i < (uint64_t)v.c * v.h * v.w;
+         i++)
+        *cell(&cells, (uint32_t)(i / v.w / v.h), (uint32_t)(i / v.w % v.h),
+              (uint32_t)(i % v.w)) = (uint8_t)(int32_t)value[i];
+    arena_free(scratch);
+}
+
+static float *take_codes(Run *r, Arena *scratch, uint32_t placement) {
+    const Graph *g = r->made->p.graph;
+    const Placement *p = &r->made->p.plan->placement[placement];
+    const Quant *q = &graph_tensor(g, p->tensor)->quant;
+    if (q->type == QUANT_NONE)
+        return r->value[p->tensor.i];
+    Volume v = plan_volume(g, p->tensor);
+    Cells cells = cells_of(scratch, r->made, placement, r->memory);
+    uint64_t n = (uint64_t)v.c * v.h * v.w;
+    float *out = ARENA_ARRAY(scratch, float, n + 1);
+    for (uint64_t i = 0; cells.byte && i < n; i++)
+        out[i] = read_code(&cells, q, (uint32_t)(i / v.w / v.h),
+                           (uint32_t)(i / v.w % v.h), (uint32_t)(i % v.w));
+    return out;
+}
+
+static void run_host(Run *r, const Action *action) {
+    const Graph *g = r->made->p.graph;
+    const Node *node = graph_node(g, action->node);
+    Arena *scratch = arena_new("run_host");
+    const float **in = ARENA_ARRAY(scratch, const float *, node->n_in + 1);
+    for (uint32_t k = 0; k < node->n_in; k++)
+        in[k] = take_codes(r, scratch, action->in[k]);
+    uint64_t n = shape_count(&graph_tensor(g, node->out[0])->shape);
+    float *out = ARENA_ARRAY(r->arena, float, n + 1);
+    graph_eval_node(scratch, g, node, in, out);
+    for (uint32_t k = 0; k < node->n_out; k++)
+        r->value[node->out[k].i] = out;
+    put_codes(r, action->out, out);
+    arena_free(scratch);
+}
+
+/* Inputs, in the placements from which something is loaded or read. */
+static void put_inputs(Run *r, const float *const *inputs) {
+    const Graph *g = r->made->p.graph;
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        const Node *node = &g->node.at[i];
+        if (node->op != OP_INPUT)
+            continue;
+        TensorId id = node->out[0];
+        uint64_t n = shape_count(&graph_tensor(g, id)->shape);
+        r->value[id.i] = ARENA_ARRAY(r->arena, float, n + 1);
+        memcpy(r->value[id.i], inputs[k++], n * sizeof **inputs);
+        const Plan *plan = r->made->p.plan;
+        for (uint32_t j = 0; j < plan->n_placements; j++)
+            if (same_tensor(plan->placement[j].tensor, id) &&
+                r->made->p.spec->memory[plan->placement[j].memory].role ==
+                    HW_INPUT)
+                put_codes(r, j, r->value[id.i]);
+    }
+}
+
+/* ---- instruction by instruction ---- */
+
+static void look_at(Run *r, uint32_t i) {
+    const Made *made = r->made;
+    const Action *a = &made->p.plan->action[made->p.action_of[i]];
+    Box box = {a->row, a->rows, a->col, a->cols};
+    if (a->kind == ACTION_HOST)
+        run_host(r, a);
+    else if (a->kind == ACTION_RUN || a->kind == ACTION_STORE)
+        compare(r, i, a, box);
+}
+
+/* Instructions of the listing whose words are done. */
+static void catch_up(Run *r, uint32_t done) {
+    const ListedWords *w = r->made->words;
+    for (; r->next < r->made->p.listing->n && w->first[r->next + 1] <= done;
+         r->next++)
+        look_at(r, r->next);
+}
+
+static void after(void *context, uint32_t node, uint8_t *const *memory) {
+    Run *r = context;
+    for (uint32_t i = 0; i < r->made->p.spec->n_memories; i++)
+        r->memory[i] = memory[i];
+    catch_up(r, r->offset + node + 1);
+}
+
+static bool run_list(Run *r, Diag *diag, uint32_t i) {
+    const Made *made = r->made;
+    int32_t backing = made->p.spec->backing;
+    const Program *read =
+        program_decode(r->arena, diag, made->p.spec, "(words)",
+                       made->list[i].data, made->list[i].len);
+    const ProgramReplay *replay =
+        read ? program_replay(r->arena, diag, read) : NULL;
+    if (!replay)
+        return false;
+    r->replay_faults += replay->n_faults;
+    r->offset = made->words->list[i];
+    DoesWatch watch = {
+        .after = after, .context = r, .before = i ? r->memory : NULL};
+    const DoesResult *done = program_does(r->arena, read, r->memory[backing],
+                                          made->words->bytes, &watch);
+    for (uint32_t m = 0; m < made->p.spec->n_memories; m++)
+        r->memory[m] = done->byte[m];
+    r->instructions += done->done;
+    r->read += done->memory[backing].read;
+    r->written += done->memory[backing].written;
+    r->fault = done->failed;
+    r->at = done->at;
+    return true;
+}
+
+static bool run_words(Run *r, Diag *diag) {
+    catch_up(r, 0);
+    for (uint32_t i = 0; i < r->made->words->n_lists && !r->fault; i++)
+        if (!run_list(r, diag, i))
+            return false;
+    return true;
+}
+
+static Run run_of(Arena *arena, const Made *made) {
+    const HwSpec *spec = made->p.spec;
+    Run r = {.arena = arena,
+             .made = made,
+             .memory = ARENA_ARRAY(arena, uint8_t *, spec->n_memories + 1),
+             .value = ARENA_ARRAY(arena, float *, made->p.graph->tensor.n + 1)};
+    for (uint32_t i = 0; i < spec->n_memories; i++)
+        r.memory[i] = (int32_t)i == spec->backing
+                          ? (uint8_t *)(uintptr_t)made->words->image
+                          : ARENA_ARRAY(arena, uint8_t,
+                                        spec->memory[i].role == HW_ACTIVE
+                                            ? spec->memory[i].size + 1
+                                            : 1);
+    return r;
+}
+
+/* ---- compile ---- */
+
+static const char *list_name(Arena *arena, const Made *made, const char *stem,
+                             uint32_t i) {
+    const char *ending = made->words->program->container;
+    return made->words->n_lists == 1
+               ? arena_printf(arena, "%s.%s", stem, ending)
+               : arena_printf(arena, "%s.%u.%s", stem, i, ending);
+}
+
+static cJSON *volume_json(const Made *made, uint32_t placement) {
+    const Placement *p = &made->p.plan->placement[placement];
+    const HwSpec *spec = made->p.spec;
+    const Tensor *t = graph_tensor(made->p.graph, p->tensor);
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "name", t->name);
+    cJSON_AddStringToObject(json, "memory", spec->memory[p->memory].name);
+    cJSON_AddNumberToObject(
+        json, "address",
+        (double)(made->words->region[p->memory] + (int64_t)p->offset));
+    const int size[3] = {(int)p->whole.c, (int)p->whole.h, (int)p->whole.w};
+    cJSON_AddItemToObject(json, "chw", cJSON_CreateIntArray(size, 3));
+    cJSON_AddNumberToObject(json, "first_channel", p->part_c);
+    cJSON_AddStringToObject(json, "type", quant_type[t->quant.type].name);
+    cJSON_AddNumberToObject(json, "scale", t->quant.scale);
+    return json;
+}
+
+static cJSON *map_json(Arena *arena, const Made *made, const char *stem) {
+    const HwSpec *spec = made->p.spec;
+    const ListedWords *words = made->words;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "network", made->p.graph->name);
+    cJSON_AddStringToObject(json, "machine", spec->machine);
+    cJSON *lists = cJSON_AddArrayToObject(json, "words");
+    for (uint32_t i = 0; i < words->n_lists; i++) {
+        cJSON *one = cJSON_CreateObject();
+        cJSON_AddStringToObject(one, "file", list_name(arena, made, stem, i));
+        cJSON_AddNumberToObject(one, "instructions",
+                                words->list[i + 1] - words->list[i]);
+        cJSON_AddItemToArray(lists, one);
+    }
+    cJSON_AddStringToObject(json, "before",
+                            arena_printf(arena, "%s.before.bin", stem));
+    cJSON_AddNumberToObject(json, "bytes", (double)words->bytes);
+    cJSON_AddNumberToObject(json, "constants", (double)words->constants);
+    cJSON *regions = cJSON_AddObjectToObject(json, "regions");
+    for (uint32_t i = 0; i < spec->n_memories; i++)
+        if (words->region[i] != WORDS_NOWHERE)
+            cJSON_AddNumberToObject(regions, spec->memory[i].name,
+                                    (double)words->region[i]);
+    cJSON *volumes = cJSON_AddArrayToObject(json, "volumes");
+    for (uint32_t i = 0; i < made->p.plan->n_placements; i++)
+        if (words->region[made->p.plan->placement[i].memory] != WORDS_NOWHERE)
+            cJSON_AddItemToArray(volumes, volume_json(made, i));
+    return json;
+}
+
+static bool write_files(Arena *arena, Diag *diag, const Options *options,
+                        const Made *made, const char *stem) {
+    const char *dir = options->out ? options->out : ".";
+    bool ok = file_make_dir(arena, diag, dir);
+    for (uint32_t i = 0; ok && i < made->words->n_lists; i++)
+        ok = file_write(
+            arena, diag,
+            arena_printf(arena, "%s/%s", dir, list_name(arena, made, stem, i)),
+            made->list[i].data, made->list[i].len);
+    cJSON *json = map_json(arena, made, stem);
+    char *text = cJSON_Print(json);
+    cJSON_Delete(json);
+    ok = ok &&
+         file_write(arena, diag,
+                    arena_printf(arena, "%s/%s.before.bin", dir, stem),
+                    made->words->image, made->words->bytes) &&
+         file_write(arena, diag,
+                    arena_printf(arena, "%s/%s.map.json", dir, stem), text,
+                    strlen(text));
+    cJSON_free(text);
+    return ok;
+}
+
+static void print_made(Arena *arena, const Made *made) {
+    const ListedWords *words = made->words;
+    say("%s on %s: %s instructions of words for %u of the listing, in %u "
+        "lists\n",
+        made->p.graph->name, made->p.spec->machine,
+        with_commas(arena, words->program->n_nodes), made->p.listing->n,
+        words->n_lists);
+    for (uint32_t i = 0; i < made->p.listing->image.n_hosts; i++) {
+        const HostLayer *host = &made->p.listing->image.host[i];
+        if (host->reason)
+            say("host    %s (%s): %s\n", host->name, host->kind, host->reason);
+    }
+    say("memory  %s bytes, %s of them constants\n",
+        with_commas(arena, words->bytes), with_commas(arena, words->constants));
+}
+
+ExitCode compile_listed_words(Arena *arena, Diag *diag,
+                              const Options *options) {
+    Made made;
+    ExitCode code = make(arena, diag, options, &made);
+    const char *stem = file_stem(arena, options->file);
+    if (code != EXIT_FINE)
+        return code;
+    Run r = run_of(arena, &made);
+    const float *const *values =
+        options->n_inputs ? read_inputs(arena, diag, options, made.p.original)
+                          : NULL;
+    if (options->n_inputs && !values)
+        return EXIT_BAD_INPUT;
+    if (values)
+        put_inputs(&r, values);
+    if (!write_files(arena, diag, options, &made, stem))
+        return EXIT_BAD_INPUT;
+    if (options->json) {
+        cJSON *json = map_json(arena, &made, stem);
+        cJSON_AddBoolToObject(json, "ok", true);
+        print_json(arena, options, json);
+        return EXIT_FINE;
+    }
+    const char *dir = options->out ? options->out : ".";
+    print_made(arena, &made);
+    for (uint32_t i = 0; i < made.words->n_lists; i++)
+        say("wrote   %s/%s\n", dir, list_name(arena, &made, stem, i));
+    say("wrote   %s/%s.before.bin, %s.map.json\n", dir, stem, stem);
+    return EXIT_FINE;
+}
+
+/* ---- verify ---- */
+
+static bool is_right(const Run *r) {
+    return !r->fault && !r->wrong && r->compared && !r->replay_faults &&
+           r->next == r->made->p.listing->n;
+}
+
+static void verdict_json(Arena *arena, const Options *options, const Run *r,
+                         const Roundings *rounded) {
+    const Made *made = r->made;
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddBoolToObject(json, "ok", is_right(r));
+    cJSON_AddStringToObject(json, "network", made->p.graph->name);
+    cJSON_AddStringToObject(json, "machine", made->p.spec->machine);
+    cJSON_AddNumberToObject(json, "instructions", (double)r->instructions);
+    cJSON_AddNumberToObject(json, "lists", made->words->n_lists);
+    cJSON_AddNumberToObject(json, "tiles_compared", r->compared);
+    cJSON_AddNumberToObject(json, "tiles_without_values", r->unknown);
+    cJSON_AddNumberToObject(json, "codes", (double)r->codes);
+    cJSON_AddNumberToObject(json, "codes_wrong", (double)r->wrong);
+    cJSON_AddNumberToObject(json, "token_faults", r->replay_faults);
+    cJSON_AddNumberToObject(json, "read", (double)r->read);
+    cJSON_AddNumberToObject(json, "written", (double)r->written);
+    cJSON_AddNumberToObject(json, "host_layers",
+                            listing_host_layers(made->p.listing));
+    if (r->fault)
+        cJSON_AddStringToObject(json, "fault", r->fault);
+    if (r->first.layer)
+        cJSON_AddStringToObject(json, "first_wrong", r->first.layer);
+    if (rounded->n)
+        cJSON_AddItemToObject(json, "rounding", roundings_json(rounded));
+    print_json(arena, options, json);
+}
+
+static void verdict_print(Arena *arena, const Run *r,
+                          const Roundings *rounded) {
+    print_made(arena, r->made);
+    say("values  %s codes of %u layers and tiles compared, %s\n",
+        with_commas(arena, r->codes), r->compared,
+        r->wrong ? arena_printf(arena, "%s WRONG", with_commas(arena, r->wrong))
+                 : "all equal");
+    if (r->first.layer)
+        say("first   %s, instruction %u of the listing: %s of %s codes, by up "
+            "to %g\n",
+            r->first.layer, r->first.insn + 1,
+            with_commas(arena, r->first.wrong),
+            with_commas(arena, r->first.codes), r->first.most);
+    say("moved   %s bytes read, %s written\n", with_commas(arena, r->read),
+        with_commas(arena, r->written));
+    say("tokens  %u faults\n", r->replay_faults);
+    roundings_print(arena, rounded);
+    if (r->fault)
+        say("fault   at instruction %s: %s (%s:%u)\n",
+            with_commas(arena, r->instructions), r->fault, r->at.file,
+            r->at.line);
+    say("%s instructions: %s\n", with_commas(arena, r->instructions),
+        is_right(r) ? "right" : "WRONG");
+}
+
+ExitCode verify_listed_words(Arena *arena, Diag *diag, const Options *options) {
+    Made made;
+    ExitCode code = make(arena, diag, options, &made);
+    if (code != EXIT_FINE)
+        return code;
+    const float *const *values =
+        read_inputs(arena, diag, options, made.p.original);
+    if (!values)
+        return EXIT_BAD_INPUT;
+    Values reference;
+    evaluate(arena, made.p.original, values, &reference);
+    Roundings rounded = roundings_of(arena, &made.p, values, reference);
+    Run r = run_of(arena, &made);
+    r.reference = &reference;
+    put_inputs(&r, values);
+    if (!run_words(&r, diag))
+        return EXIT_BAD_INPUT;
+    if (options->json)
+        verdict_json(arena, options, &r, &rounded);
+    else
+        verdict_print(arena, &r, &rounded);
+    return is_right(&r) ? EXIT_FINE : EXIT_BAD_INPUT;
+}
