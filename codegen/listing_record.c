@@ -225,6 +225,16 @@ static void put_fields(JsonOut *out, const HwSpec *spec, const HwInsn *insn) {
         json_out_close(out);
 }
 
+/* What averages divide by where their windows go beyond the volume. */
+static void put_divisor(JsonOut *out, const HwSpec *spec, const Record *r) {
+    bool averages = r->op == HW_OP_POOL_AVG || r->op == HW_OP_CONV_POOL_AVG;
+    if (averages && r->unit < spec->n_engines)
+        json_out_text(out, "divisor",
+                      spec->engine[r->unit].divisor == HW_DIVISOR_VALID
+                          ? "valid"
+                          : "kernel");
+}
+
 static void put_record(JsonOut *out, const Listing *listing, uint32_t i) {
     const Record *r = &listing->record[i];
     json_out_object(out, NULL);
@@ -239,6 +249,7 @@ static void put_record(JsonOut *out, const Listing *listing, uint32_t i) {
         json_out_text(out, "constants", r->constants);
     if (r->unit < listing->spec->n_engines)
         put_fields(out, listing->spec, &listing->insn[i]);
+    put_divisor(out, listing->spec, r);
     json_out_list(out, "operands");
     for (uint32_t k = 0; k < r->n; k++)
         put_operand(out, listing->spec, &r->operand[k]);

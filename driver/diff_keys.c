@@ -30,31 +30,40 @@ static bool is_same(const YamlNode *a, const YamlNode *b) {
     return same;
 }
 
-enum { SHORT_LIST = 8 };
+enum { SHORT = 16 }; /* scalars in a value that is shown whole */
 
-static bool is_short_list(const YamlNode *node) {
-    bool is = node->kind == YAML_LIST && node->n <= SHORT_LIST;
-    for (uint32_t i = 0; is && i < node->n; i++)
-        is = node->item[i]->kind == YAML_SCALAR;
-    return is;
+static uint32_t scalars_in(const YamlNode *node) {
+    uint32_t n = node->kind == YAML_SCALAR;
+    for (uint32_t i = 0; i < node->n && n <= SHORT; i++)
+        n += scalars_in(node->item[i]);
+    return n;
 }
 
-static const char *list_of(Arena *arena, const YamlNode *list) {
-    Text text = text_new(arena);
-    for (uint32_t i = 0; i < list->n; i++)
-        text_addf(&text, "%s%s", i ? ", " : "[", list->item[i]->text);
-    text_add(&text, list->n ? "]" : "[]");
-    return text_str(&text);
+/* As YAML writes it in one line. */
+static void add_value(Text *text, const YamlNode *node) {
+    if (node->kind == YAML_SCALAR) {
+        text_add(text, node->text);
+        return;
+    }
+    bool map = node->kind == YAML_MAP;
+    text_add(text, map ? "{" : "[");
+    for (uint32_t i = 0; i < node->n; i++) {
+        text_addf(text, "%s%s%s", i ? ", " : "", map ? node->key[i] : "",
+                  map ? ": " : "");
+        add_value(text, node->item[i]);
+    }
+    text_add(text, map ? "}" : "]");
 }
 
-/* A scalar or a short list itself; else how long it is. */
+/* What is short itself; else how long it is. */
 static const char *value_of(Arena *arena, const YamlNode *node) {
     if (!node)
         return NULL;
-    if (node->kind == YAML_SCALAR)
-        return node->text;
-    if (is_short_list(node))
-        return list_of(arena, node);
+    if (scalars_in(node) <= SHORT) {
+        Text text = text_new(arena);
+        add_value(&text, node);
+        return text_str(&text);
+    }
     return arena_printf(arena, "%u %s", node->n,
                         node->kind == YAML_MAP ? "keys" : "items");
 }

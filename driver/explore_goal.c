@@ -419,17 +419,13 @@ static void say_layer(const Search *s, const Machine *m, uint32_t network) {
             sim_cost_name[heavy.bound]);
 }
 
-static void say_next(const Search *s, const Machine *m) {
-    say("next    %s: %s %s", machine_name(s, m), s->goal.aim.text,
-        shown(s->arena, m->aim));
-    if (m->state != RUN) {
-        say(", not compiled\n");
-        return;
-    }
+/* Why a machine that was compiled does not meet the goal. */
+static void say_missed(const Search *s, const Machine *m) {
     if (!m->fits) {
         for (uint32_t i = 0; i < s->n_networks; i++)
             if (m->point[i].status != POINT_FITS) {
-                say(": %s %s: %s\n", m->point[i].name,
+                say(": %s %s: %s\n",
+                    file_stem(s->arena, m->point[i].network),
                     point_status_name[m->point[i].status], m->point[i].reason);
                 return;
             }
@@ -445,6 +441,30 @@ static void say_next(const Search *s, const Machine *m) {
         between = " and ";
     }
     say("\n");
+}
+
+static void say_next(const Search *s, const Machine *m) {
+    say("next    %s: %s %s", machine_name(s, m), s->goal.aim.text,
+        shown(s->arena, m->aim));
+    if (m->state == RUN)
+        say_missed(s, m);
+    else
+        say(", not compiled\n");
+}
+
+/* Where none meets the goal: of those that were compiled the one that misses
+ * its limits by least. */
+static const Machine *nearest(const Search *s) {
+    const Machine *found = NULL;
+    for (uint32_t i = 0; !s->best && i < s->n; i++) {
+        const Machine *m = &s->machine[i];
+        if (m->state == RUN &&
+            (!found || (m->fits && (!found->fits ||
+                                    strain(s, tightest(s, m), m) <
+                                        strain(s, tightest(s, found), found)))))
+            found = m;
+    }
+    return found;
 }
 
 static double chosen_for(const Search *s, const Point *p) {
@@ -491,9 +511,14 @@ static void say_assumed(const Search *s) {
 static void say_all(const Search *s, const Machine *next) {
     say("tried   %u of %u points\n", s->compiled, s->n * s->n_networks);
     say_assumed(s);
+    const Machine *near = nearest(s);
     if (!s->best) {
         say("best    no machine meets the goal%s\n",
             s->spent ? ", of those that --most-points allowed" : "");
+        if (near) {
+            say("nearest %s", machine_name(s, near));
+            say_missed(s, near);
+        }
         return;
     }
     say("plans   --objective %s\n", s->goal.objective);
@@ -539,6 +564,9 @@ static void print_search_json(const Search *s, const Machine *next) {
     cJSON_AddStringToObject(json, "objective", s->goal.objective);
     if (s->best)
         add_machine_json(s, json, "best", s->best);
+    const Machine *near = nearest(s);
+    if (near)
+        add_machine_json(s, json, "nearest", near);
     if (next && next->state == RUN)
         add_machine_json(s, json, "next", next);
     print_json(s->arena, s->sweep->options, json);

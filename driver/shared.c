@@ -260,13 +260,14 @@ void add_placement_json(cJSON *json, const Plan *plan) {
     cJSON_AddStringToObject(json, "planner", plan->planner);
 }
 
-/* Where they lie in active memory: the line above is of volumes. */
-static void print_weights(Arena *arena, const Plan *plan) {
+/* Where they lie, beside the volumes that the line above is of. */
+static void print_weights(Arena *arena, const HwSpec *spec, const Plan *plan) {
     PlanWeights w = plan_weights(plan);
     if (w.blocks)
         say("        volumes alone; beside them at most %s bytes of weights "
-            "wait or are read, up to byte %s\n",
-            with_commas(arena, w.most), with_commas(arena, w.end));
+            "wait or are read, up to byte %s of %s\n",
+            with_commas(arena, w.most), with_commas(arena, w.end),
+            spec->memory[spec->weights].name);
 }
 
 void print_plan(Arena *arena, const Pipeline *p) {
@@ -274,7 +275,7 @@ void print_plan(Arena *arena, const Pipeline *p) {
     say("AM      %s of %s bytes, %s\n", with_commas(arena, plan->am_height),
         with_commas(arena, hwspec_active_bytes(p->spec)),
         placement_words(arena, plan));
-    print_weights(arena, plan);
+    print_weights(arena, p->spec, plan);
     uint64_t ddr =
         p->spec->backing < 0 ? 0 : plan->memory_used[p->spec->backing];
     say("DDR     %s bytes for %s\n", with_commas(arena, ddr),

@@ -22,6 +22,8 @@ typedef struct Reader {
     uint32_t n_layouts;
     Layout *layout;
     HwArith *arith; /* spec->arithmetic, to be written */
+    bool runs_unclear; /* a mistake in what engines run was told: nothing more
+                          is said of what they do not */
 } Reader;
 
 typedef bool ReadValue(Reader *r, YamlNode *node, void *out);

@@ -38,18 +38,17 @@ static bool read_overlap(Reader *r, YamlNode *node, void *out) {
 
 static bool read_runs(Reader *r, YamlNode *node, void *out) {
     HwOps ops, wrong;
-    if (!read_ops(r, node, &ops))
-        return false;
+    bool ok = read_ops(r, node, &ops);
     wrong = ops & not_for_engines();
-    if (!ops)
+    if (ok && !ops)
         diag_error(r->diag, node->loc, "an engine runs one operator at least");
     for (uint32_t op = 0; op < HW_OP_COUNT; op++)
         if (wrong >> op & 1)
             diag_error(r->diag, node->loc, "`%s` is not the work of an engine",
                        hw_op_name[op]);
-    if (ops && !wrong)
-        *(HwOps *)out = ops;
-    return ops && !wrong;
+    *(HwOps *)out = ops & ~wrong;
+    r->runs_unclear |= !ok || wrong;
+    return ok && ops && !wrong;
 }
 
 /* A list is meant for all operators of the engine. */
@@ -69,7 +68,7 @@ static bool read_acts(Reader *r, YamlNode *node, void *out) {
         YamlNode *acts = yaml_get(node, hw_op_name[op]);
         if (acts)
             read_names(r, acts, hw_act_name, &engine->acts[op]);
-        if (acts && !(engine->ops >> op & 1))
+        if (acts && !(engine->ops >> op & 1) && !r->runs_unclear)
             diag_error(r->diag, acts->loc, "the engine does not run `%s`",
                        hw_op_name[op]);
     }
@@ -95,7 +94,7 @@ static bool read_passes(Reader *r, YamlNode *node, void *out) {
         YamlNode *passes = yaml_get(node, hw_op_name[op]);
         if (!passes)
             continue;
-        if (!(engine->ops >> op & 1))
+        if (!(engine->ops >> op & 1) && !r->runs_unclear)
             diag_error(r->diag, passes->loc, "the engine does not run `%s`",
                        hw_op_name[op]);
         ok = read_count(r, passes, &engine->passes[op]);

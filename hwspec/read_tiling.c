@@ -140,7 +140,7 @@ static bool read_run_ops(Reader *r, YamlNode *node, void *out) {
     for (uint32_t i = 0; i < node->n; i++) {
         uint32_t op;
         if (yaml_enum(r->diag, node->item[i], hw_op_name, &op) &&
-            hwspec_engine(r->spec, (HwOp)op) < 0)
+            hwspec_engine(r->spec, (HwOp)op) < 0 && !r->runs_unclear)
             diag_error(r->diag, node->item[i]->loc, "no engine runs `%s`",
                        hw_op_name[op]);
         else if (ops >> op & 1 && hw_op_traits[op] & HW_WHOLE)

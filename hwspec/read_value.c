@@ -232,33 +232,35 @@ bool read_place(Reader *r, YamlNode *node, void *out) {
 
 /* ---- names ---- */
 
+/* Of a list with mistakes, all of which are told, the rest is taken: what hangs
+ * on that is then no mistake as well. */
 static bool read_set(Reader *r, YamlNode *list, const char *const *names,
                      uint64_t *out) {
-    uint64_t bits = 0;
-    bool ok = names[0] && read_is(r, list, YAML_LIST);
-    for (uint32_t i = 0; ok && i < list->n; i++) {
+    bool ok = true;
+    *out = 0;
+    if (!names[0] || !read_is(r, list, YAML_LIST))
+        return false;
+    for (uint32_t i = 0; i < list->n; i++) {
         uint32_t k;
-        if (!yaml_enum(r->diag, list->item[i], names, &k))
-            return false;
-        if (bits >> k & 1) {
+        if (!yaml_enum(r->diag, list->item[i], names, &k)) {
+            ok = false;
+        } else if (*out >> k & 1) {
             diag_error(r->diag, list->item[i]->loc,
                        "`%s` stands here a second time", names[k]);
-            return false;
+            ok = false;
+        } else {
+            *out |= UINT64_C(1) << k;
         }
-        bits |= UINT64_C(1) << k;
     }
-    if (ok)
-        *out = bits;
     return ok;
 }
 
 bool read_names(Reader *r, YamlNode *list, const char *const *names,
                 uint32_t *out) {
     uint64_t bits;
-    if (!read_set(r, list, names, &bits))
-        return false;
+    bool ok = read_set(r, list, names, &bits);
     *out = (uint32_t)bits;
-    return true;
+    return ok;
 }
 
 bool read_ops(Reader *r, YamlNode *node, void *out) {

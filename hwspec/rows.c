@@ -8,6 +8,7 @@
  */
 #include "hwspec/rows.h"
 
+#include "base/near.h"
 #include "base/vec.h"
 #include "hwspec/format/read.h"
 
@@ -96,9 +97,14 @@ static bool field_by_name(const char *name, HwField *out) {
 static HwField read_field(Reader *r, const YamlNode *node) {
     const char *name;
     HwField field = HW_F_CONST;
-    if (yaml_str(r->diag, node, &name) && !field_by_name(name, &field))
-        diag_error(r->diag, node->loc,
-                   "`%s` is no meaning of a field (hwspec/fields.def)", name);
+    if (!yaml_str(r->diag, node, &name) || field_by_name(name, &field))
+        return field;
+    Near near = near_to(name);
+    for (uint32_t i = 0; i < HW_F_COUNT; i++)
+        near_look(&near, hw_field_name[i]);
+    diag_error(r->diag, node->loc,
+               "`%s` is no meaning of a field; %sdocs/hwspec.md has all", name,
+               near_question(r->arena, &near));
     return field;
 }
 
@@ -525,6 +531,7 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
         return set;
     const YamlNode *map = yaml_need(diag, root, "instructions");
     bool texts = !map || count_texts(map) || !map->n;
+    uint32_t before = diag_errors(diag);
     read_dictionary(&r,
                     texts ? yaml_need(diag, root, "fields")
                           : yaml_get(root, "fields"),
@@ -536,7 +543,6 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
                    MAX_ROWS);
         return set;
     }
-    uint32_t before = diag_errors(diag);
     HwRow *row = ARENA_ARRAY(arena, HwRow, map->n);
     for (uint32_t i = 0; i < map->n; i++) {
         if (format_is_row(map->item[i]))

@@ -131,6 +131,21 @@ def objectives(machine):
         assert code == 0 and json.loads(out)["objective"] == wanted, (out, errors)
 
 
+def nearest(machine):
+    """Where no machine meets the goal, what the nearest one misses."""
+    arguments = ["explore", TINY, "-t", machine, "--vary",
+                 "memories.am.size=16K,32K,64K", "--goal",
+                 "ms <= 1e-6, cost.bram <= 1000", "--minimise", "cost.bram"]
+    code, out, _ = amphora(*arguments, "--json")
+    said = json.loads(out)["nearest"]
+    assert code == 3 and any(x["value"] > x["limit"] for x in said["limits"]), out
+    code, out, _ = amphora(*arguments)
+    assert code == 3 and f"nearest {said['machine']} would miss ms, " in out, out
+    arguments[5] = "memories.am.size=1K,2K"
+    code, out, _ = amphora(*arguments)
+    assert code == 3 and ": tiny does not fit: step " in out, out
+
+
 def mistakes(machine):
     for arguments, meant in (
             (["--goal", "ms <= 2", "--minimise", "cost.bran"], "cost.bram"),
@@ -159,6 +174,7 @@ def main():
         with open(machine, "w", encoding="utf-8") as file:
             file.write(MACHINE % "xdnn-v2-28")
         mistakes(machine)
+        nearest(machine)
         objectives(machine)
         sizes = "memories.am.size=" + ",".join(
             f"{n}KiB" for n in range(32, 32 + 16 * (100 if long else 24), 16))

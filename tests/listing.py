@@ -6,7 +6,8 @@ examples/read_listing.py alone, and compares with `simulate --accesses`, which
 takes addresses from the instructions: every byte that an instruction writes or
 reads, its cycles, the bytes over DDR, and that it starts when what it waits for
 has ended. The same with examples/read_listing.c. What --materialise writes is
-read back, and the schema holds for all of it.
+read back, and examples/run_listing.py computes from it what `simulate` does; the
+schema holds for all of it.
 
 usage: listing.py [--long]
 """
@@ -268,6 +269,43 @@ def check_seeded(folder):
                           f"{got[k * 9 + y * 3 + x]}"
 
 
+def npy(path, form, shape, numbers):
+    with open(path, "wb") as file:
+        head = (f"{{'descr': '{form}', 'fortran_order': False, "
+                f"'shape': {shape}}}").ljust(117) + "\n"
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) +
+                   head.encode() +
+                   struct.pack(f"<{len(numbers)}{'f' if 'f' in form else 'b'}",
+                               *numbers))
+
+
+def check_computing(folder, network, machine, form, shape, result, near):
+    """examples/run_listing.py computes what `simulate` computes."""
+    numbers = [i * 73 % 251 - 125 for i in range(shape[1] * shape[2] * shape[3])]
+    if "f" in form:
+        numbers = [v / 64 for v in numbers]
+    npy(os.path.join(folder, "in.npy"), form, shape, numbers)
+    name, _ = compiled_with_data(network, machine, folder)
+    path = os.path.join(folder, name + ".json")
+    out = os.path.join(folder, "computed")
+    code, _, errors = amphora("simulate", path, "-t", machine, "--input",
+                              os.path.join(folder, "in.npy"), "-o", out)
+    if code:
+        yield f"{name}: {errors}"
+        return
+    with open(os.path.join(out, result + ".npy"), "rb") as file:
+        data = file.read()
+    done = subprocess.run([sys.executable, "examples/run_listing.py", path],
+                          cwd=ROOT, check=False, stdout=subprocess.PIPE,
+                          input=" ".join(map(str, numbers)).encode())
+    mine = [float(v) for v in done.stdout.split()]
+    size = 4 if "f" in form else 1
+    theirs = struct.unpack(f"<{len(mine)}{'f' if size == 4 else 'b'}",
+                           data[len(data) - size * len(mine):])
+    if not mine or max(abs(a - b) for a, b in zip(mine, theirs)) > near:
+        yield f"{name} on {machine}: {mine}, simulated {list(theirs)}"
+
+
 def check_examples():
     """examples/small is what tests/write_examples.py writes."""
     done = subprocess.run([sys.executable, "tests/write_examples.py",
@@ -326,7 +364,13 @@ def main():
             for problem in problems[:5]:
                 print(f"{network} on {machine}: {problem}")
             failed += bool(problems)
-        for problem in (*check_seeded(top), *check_examples()):
+        for problem in (*check_seeded(top), *check_examples(),
+                        *check_computing(top, "examples/tiny.prototxt",
+                                         "xdnn-v2-28", "<f4", (1, 3, 16, 16),
+                                         "probability", 1e-5),
+                        *check_computing(
+                            top, "examples/small/residual-int8.tflite",
+                            "stage-npu", "|i1", (1, 3, 12, 12), "t15", 0)):
             print(problem)
             failed += 1
     print(f"{len(cases) - failed} listings as simulated, {failed} not")

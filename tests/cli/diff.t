@@ -1,5 +1,6 @@
 # Two machines side by side: the keys that differ, what networks cost on both,
-# and where they part; a second machine that is missing or wrong says so.
+# and where they part; layouts are shown, as all that is short; a second machine
+# that is missing or wrong says so.
 --- file wide.yaml
 extends: xdnn-v2-28
 machine: {name: wide}
@@ -51,3 +52,9 @@ SHARE/examples/tiny.prototxt
   ./wide.yaml: does not fit: step 6 (mix) needs 8,192 bytes of am, which has 1,024: 7,168 short
 --- run amphora diff xdnn-v2-28 ./wide.yaml missing.onnx
 --- exit 1
+--- run amphora diff xdnn-v2-28 xdnn-v2-56
+--- exit 0
+--- stdout
+...
+  layouts.am.axes: [{c: {round: 2}}, h, w/28, {w%28: {round: 32}}] -> [{c: {round: 2}}, h, w/56, {w%56: {round: 64}}]
+...

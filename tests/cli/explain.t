@@ -137,7 +137,7 @@ both@2 (32x8x8): never whole: steps 16 to 17 run by stripes, with at most 5 of i
 tiny on stage-npu: 25 instructions, 1 of them layers of the host
 host    probability (softmax): no engine of stage-npu runs softmax
 AM      5,120 of 12,288 bytes, live peak 5,120 (planner greedy_by_size, proved)
-        volumes alone; beside them at most 6,048 bytes of weights wait or are read, up to byte 9,440
+        volumes alone; beside them at most 6,048 bytes of weights wait or are read, up to byte 9,440 of am
 DDR     0 bytes for volumes: everything stays in AM
         13,306 bytes moved; compulsory 13,306, bound 13,306 (no listing with these layers on the host moves less)
 all     12,761 cycles with the host's (0.013 ms): engines have 21.5 % of the time

@@ -558,8 +558,8 @@ static void bad_dictionary(void **state) {
     (void)state;
     check_rows(machine, "k: kernel.w", "k: kernel.w", "");
     check_rows(machine, "k: kernel.w", "k: kernel.x",
-               "5:6: `kernel.x` is no meaning of a field "
-               "(hwspec/fields.def)\n");
+               "5:6: `kernel.x` is no meaning of a field; did you mean "
+               "`kernel.w`? docs/hwspec.md has all\n");
     check_rows(machine, "k: kernel.w", "k: {from: kernel.w, is: 1}",
                "5:6: `k` needs either `from` or `is`\n");
     check_rows(machine, "k: kernel.w", "k: {from: [kernel.w, name]}",

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""run_listing.py - computes what a listing computes: docs/listing.md.
+
+A simulator to begin with: it knows the operations of small networks on real
+numbers and on codes, no machine, and nothing but the files that
+`amphora compile --materialise` writes. Every value goes through the memories,
+at the addresses of the records.
+
+usage: run_listing.py NET.json < INPUT, numbers in the order channels, rows,
+columns; prints the last result. `amphora simulate -o` writes the same.
+"""
+import json
+import math
+import os
+import struct
+import sys
+
+from read_listing import addresses, load
+
+LETTER = {"float32": "f", "int8": "b", "uint8": "B", "int16": "h", "int32": "i"}
+WINDOW = ["kernel.w", "kernel.h", "stride.w", "stride.h", "pad.w", "pad.h"]
+
+
+class Machine:
+    """Memories as maps from addresses to values, and the constants."""
+    def __init__(self, path):
+        self.listing = load(path)
+        self.memory = {m["name"]: {} for m in self.listing["memories"]}
+        image = self.listing["image"]
+        self.host = {h["name"]: h["kind"] for h in image["hosts"]}
+        self.act = {a["layer"]: a["kind"] for a in image["acts"]}
+        with open(path[:-len("json")] + "data.json", encoding="utf-8") as file:
+            manifest = json.load(file)
+        self.rule = {r["layer"]: r for r in manifest["layers"]}
+        with open(os.path.join(os.path.dirname(path), manifest["file"]), "rb") as file:
+            data = file.read()
+        self.constant = {
+            (c["layer"], c["role"]): struct.unpack_from(
+                f"<{math.prod(c['shape'])}{LETTER[c['type']]}", data, c["offset"])
+            for c in manifest["constants"]}
+
+    def get(self, operand):
+        memory = self.memory[operand["memory"]]
+        return [memory[address] for address in addresses(operand)]
+
+    def put(self, operand, values):
+        memory = self.memory[operand["memory"]]
+        memory.update(zip(addresses(operand), values))
+
+    def scaled(self, layer, k, x):
+        """A sum as codes of the result: halves up, docs/quantisation.md."""
+        shift = self.constant[layer, "shift"][k]
+        factor = self.constant[layer, "multiplier"][k]
+        return (x * factor + (1 << shift >> 1)) >> shift
+
+    def finished(self, layer, values):
+        """With the zero and the bounds, or the activation of real numbers."""
+        rule = self.rule.get(layer)
+        if rule and rule["rule"] != "reals":
+            return [min(max(v + rule["zero_out"], rule["least"]), rule["most"])
+                    for v in values]
+        return [max(v, 0) for v in values] if self.act.get(layer) == "relu" else values
+
+
+def windows(fields, a, out):
+    """Of each pixel of the result, tap by tap, its place in a channel of the
+    operand, or None outside."""
+    kw, kh, sw, sh, pw, ph = (fields.get(f, 0) for f in WINDOW)
+    for row in range(out["rows"]):
+        for column in range(out["columns"]):
+            taps = [(row * sh - ph + i, column * sw - pw + k)
+                    for i in range(kh) for k in range(kw)]
+            yield [y * a["columns"] + x if 0 <= y < a["rows"] and 0 <= x < a["columns"]
+                   else None for y, x in taps]
+
+
+def products(m, layer, fields, a, out, weights):
+    """Convolutions of one group, and inner products."""
+    rule = m.rule.get(layer)
+    zero = rule["zero_in"][0] if rule else 0
+    x = [v - zero for v in m.get(a)]
+    size, n = a["rows"] * a["columns"], out["channels"]
+    w = m.get(weights) if weights else m.constant[layer, "weight"]
+    bias = m.constant.get((layer, "bias"), [0] * n)
+    places = list(windows(fields, a, out)) if fields.get("kernel.w") else [range(size)]
+    taps, results = len(w) // n, []
+    columns = [[x[c * size + p] if p is not None else 0
+                for c in range(a["channels"]) for p in pixel] for pixel in places]
+    for k in range(n):
+        row = w[k * taps:(k + 1) * taps]
+        sums = [bias[k] + sum(map(lambda u, v: u * v, row, c)) for c in columns]
+        results += [m.scaled(layer, k, s) for s in sums] if rule else sums
+    return results
+
+
+def pools(m, layer, fields, a, out, divisor):
+    x, size, results = m.get(a), a["rows"] * a["columns"], []
+    for c in range(out["channels"]):
+        for pixel in windows(fields, a, out):
+            seen = [x[c * size + p] for p in pixel if p is not None]
+            n, s = len(seen if divisor == "valid" else pixel), sum(seen)
+            mean = s / n if layer not in m.rule else \
+                (abs(s) * 2 + n) // (2 * n) * (1 if s > 0 else -1)
+            results.append(mean if divisor else max(seen))
+    return results
+
+
+def sums(m, layer, a, b):
+    rule = m.rule.get(layer)
+    if not rule:
+        return [u + v for u, v in zip(m.get(a), m.get(b))]
+    both = ([m.scaled(layer, k, (v - rule["zero_in"][k]) << rule["left"])
+             for v in m.get(operand)] for k, operand in enumerate((a, b)))
+    return [m.scaled(layer, 2, u + v) for u, v in zip(*both)]
+
+
+def softmax(m, a, out):
+    """Over channels of one pixel, on real numbers."""
+    power = [math.exp(a.get("scale", 1) * v) for v in m.get(a)]
+    real = [p / sum(power) for p in power]
+    if out["type"] == "real":
+        return real
+    least, most = (0, 255) if out["type"] == "uint8" else (-128, 127)
+    return [min(max(math.floor(r / out["scale"] + .5) + out["zero"], least), most)
+            for r in real]
+
+
+def run(m, record):
+    operand = {o["role"]: o for o in record["operands"]}
+    layer, fields = record["layer"], record.get("fields", {})
+    a, b, out, weights = (operand.get(r) for r in ("in", "in2", "out", "weights"))
+    what = m.host[layer] if record["operation"] == "host" else record["operation"]
+    if what == "load_weights":
+        first = weights["first_channel"] * weights["taps"]
+        m.put(weights, m.constant[record["constants"], "weight"][first:])
+    elif what in ("load", "store"):
+        m.put(out, m.get(a))
+    elif what in ("conv", "fc"):
+        m.put(out, m.finished(layer, products(m, layer, fields, a, out, weights)))
+    elif what in ("pool_max", "pool_avg"):
+        values = pools(m, layer, fields, a, out, record.get("divisor"))
+        m.put(out, m.finished(layer, values))
+    elif what == "add":
+        m.put(out, m.finished(layer, sums(m, layer, a, b)))
+    elif what == "softmax":
+        m.put(out, softmax(m, a, out))
+    elif what != "concat":
+        sys.exit(f"{layer}: {what} is left to you")
+    return out
+
+
+def main():
+    m = Machine(sys.argv[1])
+    records = m.listing["records"]
+    first = next(o for o in records[0]["operands"] if o["role"] == "in")
+    m.put(first, [float(v) if first["type"] == "real" else int(v)
+                  for v in sys.stdin.read().split()])
+    last = [out for out in (run(m, r) for r in records) if out][-1]
+    print(*m.get(last))
+
+
+if __name__ == "__main__":
+    main()
