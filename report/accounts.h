@@ -11,12 +11,16 @@
 
 enum { ACCOUNTS_CHANGES = 3 };
 
-/* Layers of one kind that the host has for one reason: what an engine that took
- * them would save of its time. */
+/* Layers of one kind that the host has for one reason: what goes where an
+ * engine takes them. Not in it: what the engine takes itself, and what hid
+ * behind others, both of which make the change worth less; layers around them
+ * that may then be put together, which make it worth more. */
 typedef struct AccountsChange {
     const char *kind, *reason;
     uint32_t layers;
-    uint64_t products, cycles;
+    uint64_t products;
+    uint64_t cycles;    /* of the host */
+    uint64_t transfers; /* cycles of those that nobody else needs */
 } AccountsChange;
 
 typedef struct Accounts {

@@ -96,8 +96,8 @@ DDR     3,072 bytes for spilled and tiled volumes
 all     25,501 cycles with the host's (0.064 ms): engines have 68.4 % of the time
 host    0.020 ms for 2 layers, 392 bytes; engines wait for it 0 times
 share   engines compute 99.9 % of 864,576 products
-        fc on an engine, not the host: 1 layer, 0.010 ms, 0.0 % of products (no engine of ring-npu runs fc)
-        softmax on an engine, not the host: 1 layer, 0.010 ms, 0.0 % of products (no engine of ring-npu runs softmax)
+        fc on an engine, not the host: 1 layer, 0.010 ms there, 0.000 of transfers for them, 0.0 % of products (no engine of ring-npu runs fc)
+        softmax on an engine, not the host: 1 layer, 0.010 ms there, 0.000 of transfers for them, 0.0 % of products (no engine of ring-npu runs softmax)
 image (3x16x16): never whole: steps 1 to 2 roll, with a ring of 6 of its 16 rows; whole it takes 768 of 2,048 bytes, all that is alive in step 2 takes 5,120; loaded from inputs
 conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): never whole: steps 1 to 2 roll, with a ring of 4 of its 16 rows; whole it takes 4,096 of 2,048 bytes; does not move
 pool1 (16x8x8): never whole: steps 1 to 2 and steps 3 to 7 roll, with rings of at most 3 of its 8 rows; whole it takes 1,024 of 2,048 bytes, all that is alive in step 2 takes 5,120; stored to ddr; loaded from ddr
@@ -143,7 +143,7 @@ DDR     0 bytes for volumes: everything stays in AM
 all     12,761 cycles with the host's (0.013 ms): engines have 21.5 % of the time
 host    0.010 ms for 1 layer, 20 bytes; engines wait for it 0 times
 share   engines compute 100.0 % of 864,576 products
-        softmax on an engine, not the host: 1 layer, 0.010 ms, 0.0 % of products (no engine of stage-npu runs softmax)
+        softmax on an engine, not the host: 1 layer, 0.010 ms there, 0.000 of transfers for them, 0.0 % of products (no engine of stage-npu runs softmax)
 image (3x16x16): in active memory, step 1, by slices of at most 6 of its rows; loaded from inputs
 conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): in active memory, steps 1 to 2, by slices of at most 4 of its rows; does not move
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move

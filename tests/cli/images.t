@@ -17,7 +17,7 @@ DDR     0 bytes for volumes: everything stays in AM
 all     11,640 cycles with the host's (0.023 ms): engines have 9.6 % of the time
 host    0.021 ms for 2 layers, 4,096 bytes; engines wait for it 1 time
 share   engines compute 100.0 % of 45,056 products
-        softmax on an engine, not the host: 2 layers, 0.021 ms, 0.0 % of products (no engine of xdnn-v2-28 runs softmax)
+        softmax on an engine, not the host: 2 layers, 0.021 ms there, 0.000 of transfers for them, 0.0 % of products (no engine of xdnn-v2-28 runs softmax)
 weights 2 layers had none: seeded ones
 wrote   ./net.cmd
 wrote   ./net.json
@@ -52,7 +52,7 @@ bound   3,072 bytes over DDR: no listing with these layers on the host moves les
 all     11,640 cycles with the host's (0.023 ms): engines have 9.6 % of the time
 host    0.021 ms for 2 layers, 4,096 bytes; engines wait for it 1 time
 share   engines compute 100.0 % of 45,056 products
-        softmax on an engine, not the host: 2 layers, 0.021 ms, 0.0 % of products (no engine of xdnn-v2-28 runs softmax)
+        softmax on an engine, not the host: 2 layers, 0.021 ms there, 0.000 of transfers for them, 0.0 % of products (no engine of xdnn-v2-28 runs softmax)
 native  code for 2 layers
 weights 2 layers had none: seeded ones
 ...

@@ -21,8 +21,8 @@ memory  0 violations
 all     16,061 cycles with the host's (0.023 ms): engines have 12.3 % of the time
 host    0.020 ms for 2 layers, 392 bytes; engines wait for it 0 times
 share   engines compute 99.9 % of 864,576 products
-        fc on an engine, not the host: 1 layer, 0.010 ms, 0.0 % of products (no engine of xdnn-v3-96 runs fc)
-        softmax on an engine, not the host: 1 layer, 0.010 ms, 0.0 % of products (no engine of xdnn-v3-96 runs softmax)
+        fc on an engine, not the host: 1 layer, 0.010 ms there, 0.000 of transfers for them, 0.0 % of products (no engine of xdnn-v3-96 runs fc)
+        softmax on an engine, not the host: 1 layer, 0.010 ms there, 0.000 of transfers for them, 0.0 % of products (no engine of xdnn-v3-96 runs softmax)
 --- stderr
 --- run amphora simulate out/tiny.cmd -t xdnn-v3-96 >a && amphora simulate out/tiny.json -t xdnn-v3-96 >b && cmp a b
 --- exit 0
