@@ -1,13 +1,13 @@
-/* am_map.c - volumes of active memory over time; see am_map.h. */
+/* am_map.c - volumes and weights on chip over time; see am_map.h. */
 #include "report/am_map.h"
 
 #include "base/map.h"
 #include "base/vec.h"
 #include "report/moves.h"
 
-static bool is_active(const Listing *listing, const SimSpan *span) {
-    return span->at < span->end &&
-           listing->spec->memory[span->memory].role == HW_ACTIVE;
+static bool is_drawn(const Listing *listing, const SimSpan *span) {
+    HwRole role = listing->spec->memory[span->memory].role;
+    return span->at < span->end && (role == HW_ACTIVE || role == HW_WEIGHTS);
 }
 
 static uint32_t layer_number(Arena *arena, Map *map, uint32_t *n,
@@ -30,9 +30,9 @@ uint32_t am_map(Arena *arena, const Listing *listing, const SimResult *sim,
         uint64_t end = e->start + e->cycles;
         AmVolume tiles = {e, true, e->tiles, e->start, end, layer};
         AmVolume made = {e, false, e->out, e->start, e->out_until, layer};
-        if (is_active(listing, &tiles.span))
+        if (is_drawn(listing, &tiles.span))
             vec_push(arena, &volumes, tiles);
-        if (is_active(listing, &made.span))
+        if (is_drawn(listing, &made.span))
             vec_push(arena, &volumes, made);
     }
     *out = volumes.at;

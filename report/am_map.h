@@ -1,4 +1,5 @@
-/* am_map.h - which volume lies where in active memory, and how long. */
+/* am_map.h - which volume lies where in active memory, or in that of
+ * weights on chip, and how long. */
 #ifndef REPORT_AM_MAP_H
 #define REPORT_AM_MAP_H
 

@@ -27,9 +27,15 @@ static void add_settings(JsonOut *to, const ReportInput *input) {
 
 static void add_memories(JsonOut *to, const HwSpec *spec) {
     json_out_list(to, "memories");
-    for (uint32_t i = 0; i < spec->n_active; i++) {
+    for (uint32_t i = 0; i < spec->n_memories; i++) {
         const HwMemory *m = &spec->memory[i];
+        if (m->role != HW_ACTIVE && m->role != HW_WEIGHTS)
+            continue;
         json_out_object(to, NULL);
+        json_out_number(to, "id", i);
+        json_out_text(to, "title",
+                      m->role == HW_WEIGHTS ? "Memory of weights"
+                                            : "Active memory");
         json_out_text(to, "name", m->name);
         json_out_number(to, "size", m->size);
         json_out_number(

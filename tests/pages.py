@@ -48,6 +48,23 @@ def report(folder, name, network, machine, *more):
     return path
 
 
+def memories(folder):
+    """Each memory on chip has its picture: those of volumes and of weights."""
+    path = report(folder, "memories", "examples/tiny.prototxt", "vta-pynq")
+    with open(path, encoding="utf-8") as file:
+        data = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>',
+                                    file.read(), re.S).group(1))
+    titles = {m["name"]: m["title"] for m in data["memories"]}
+    wanted = {"inp": "Active memory", "acc": "Active memory",
+              "wgt": "Memory of weights"}
+    if titles != wanted:
+        raise SystemExit(f"memories of a page: {titles}")
+    for memory in data["memories"]:
+        ends = [v[5] for v in data["volumes"] if v[3] == memory["id"]]
+        if not ends or max(ends) > memory["size"]:
+            raise SystemExit(f"{memory}: volumes end at {ends}")
+
+
 def costs(folder):
     """The least of three of each, since others use the processor."""
     command = [AMPHORA, "compile", "examples/yolov2-608.prototxt", "-t",
@@ -128,6 +145,7 @@ def main():
         shots = os.path.abspath(sys.argv[sys.argv.index("--shots") + 1])
         os.makedirs(shots, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
+        memories(folder)
         costs(folder)
         pieces(folder)
         if not has_tools("--long" in sys.argv):

@@ -167,7 +167,7 @@ const faded = node => chosen >= 0 && node !== chosen;
 
 function memoryPicture(index) {
   const memory = DATA.memories[index];
-  const mine = volumes.filter(v => v.memory === index);
+  const mine = volumes.filter(v => v.memory === memory.id);
   const used = Math.max(1, ...mine.map(v => v.end));
   const top = used < memory.size * .8 ? used * 1.05 : memory.size;
   const HEIGHT = innerWidth < 600 ? 240 : 300, AXIS = 18;
@@ -223,7 +223,7 @@ function memoryPicture(index) {
       `${count(v.end - v.at)} bytes from 0x${v.at.toString(16)}\ncycles ${count(v.from)} to ${count(v.to)}`};
   }
   return el('section', {class: 'panel'},
-    el('div', {class: 'bar-of'}, el('h2', {}, `Active memory ${memory.name}: ${count(memory.size)} bytes`),
+    el('div', {class: 'bar-of'}, el('h2', {}, `${memory.title} ${memory.name}: ${count(memory.size)} bytes`),
       index === 0 ? timeButtons() : null),
     timePicture(`volumes in ${memory.name} over time`, () => HEIGHT, draw, find),
     el('p', {class: 'sub'}, ...keyOf('loaded', 'loaded'), ...keyOf('tiles', 'tiles on their way into an engine'),
