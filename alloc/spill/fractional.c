@@ -39,7 +39,7 @@ typedef struct Failed {
 /* What was chosen where any part may stay. */
 typedef struct Solved {
     double target;
-    bool any;
+    bool priced, any;
     const Spill *choice;
 } Solved;
 
@@ -48,6 +48,7 @@ typedef struct Gaps {
     Decisions *d;
     Buffers *p;
     SpillProgram x;
+    bool priced; /* as in stays_price */
     VEC(Solved) solved;
     bool **cuts;           /* by alias class: cuts_of; NULL: not asked yet */
     const uint64_t *whole; /* whole_live; NULL: not asked yet */
@@ -355,6 +356,17 @@ static void stay_price(const Decisions *d, SpillInterval *stay) {
     stay->store = stay->filling || is_outside(d, alias) ? 0 : moved;
 }
 
+/* `priced`: else all shares cost the same, nothing. */
+static void stays_price(Gaps *x, bool priced) {
+    x->priced = priced;
+    for (uint32_t k = 0; k < x->x.stay.n; k++) {
+        SpillInterval *stay = &x->x.stay.at[k];
+        stay->load = stay->store = 0;
+        if (priced)
+            stay_price(x->d, stay);
+    }
+}
+
 /* What comes from outside by parts must be there in one piece. */
 static bool followed_by_parts(uint32_t use, const Away *away) {
     uint32_t next = use + 1 + away->n_by_rows;
@@ -394,7 +406,6 @@ static void stay_add(Gaps *x, uint32_t u, uint32_t i) {
                                        : bytes_behind(x->f, alias, i),
                           .parts = parts > 0,
                           .filling = filling};
-    stay_price(x->d, &stay);
     vec_push(x->f->arena, &x->x.stay, stay);
 }
 
@@ -403,6 +414,7 @@ static void stays_make(Gaps *x) {
         for (uint32_t i = 0; i + 1 < x->d->alias.at[u].n_uses; i++)
             if (!x->d->alias.at[u].dead)
                 stay_add(x, u, i);
+    stays_price(x, true);
 }
 
 /* By time: bytes, if everything stays. */
@@ -510,12 +522,12 @@ static bool shares_choose(Gaps *x, double target) {
         return shares_find(x, target);
     for (uint32_t i = 0; i < x->solved.n; i++) {
         const Solved *s = &x->solved.at[i];
-        if (s->target < target || s->target > target)
+        if (s->priced != x->priced || s->target < target || s->target > target)
             continue;
         spills_take(x->d, s->choice);
         return s->any;
     }
-    Solved own = {target, shares_find(x, target), NULL};
+    Solved own = {target, x->priced, shares_find(x, target), NULL};
     own.choice = spills_copy(x->d);
     vec_push(x->f->arena, &x->solved, own);
     return own.any;
@@ -742,24 +754,41 @@ static Tried target_try(Gaps *x, double target, Found *best, Times *blocked) {
     return PLACED;
 }
 
+/* Where the cheapest shares find no place, any others may. */
+static Tried prices_try(Gaps *x, double target, Found *best, Times *blocked) {
+    Tried tried = target_try(x, target, best, blocked);
+    if (tried != NO_PLACE)
+        return tried;
+    Times other;
+    stays_price(x, false);
+    if (target_try(x, target, best, &other) == PLACED)
+        tried = PLACED;
+    stays_price(x, true);
+    return tried;
+}
+
 /* Gives up one part after the other before it tries less. */
 static Tried rounds_try(Gaps *x, double target, bool by_parts, Found *best) {
     Times blocked;
-    Tried tried = target_try(x, target, best, &blocked);
+    Tried tried = prices_try(x, target, best, &blocked);
     for (uint32_t i = 1; i < MAX_ROUNDS && by_parts && tried == NO_PLACE; i++) {
         if (!part_give_up(x, blocked))
             return tried;
-        tried = target_try(x, target, best, &blocked);
+        tried = prices_try(x, target, best, &blocked);
     }
     return tried;
 }
 
 /* The most bytes for which a placement is found. */
 static void targets_try(Gaps *x, bool by_parts, Found *best) {
-    double size = (double)x->f->total, step = size / 24;
+    double size = (double)x->f->total, step = size / 24, target = size;
     Tried tried = NO_PLACE;
-    for (uint32_t i = 0; i < MAX_TARGETS && tried == NO_PLACE; i++)
-        tried = rounds_try(x, size - i * step, by_parts, best);
+    for (uint32_t i = 0; i < MAX_TARGETS && tried == NO_PLACE; i++) {
+        target = size - i * step;
+        tried = rounds_try(x, target, by_parts, best);
+    }
+    if (tried == PLACED && target < size)
+        rounds_try(x, target + step / 2, by_parts, best);
     for (uint32_t k = 0; k < x->x.stay.n; k++)
         x->x.stay.at[k].uncut = false;
 }
