@@ -94,7 +94,7 @@ def measure(path, planner, capacity, budget):
         command += ["--budget", str(budget)]
     done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     # behind it, where nothing was found: what was said, as another object
-    report = json.loads(done.stdout.splitlines()[0])
+    report = json.loads(done.stdout)
     for row in report.get("planners", [report]):
         height = row["height"] or 0
         print(f"{os.path.basename(path)[:24]:24} {report['buffers']:7} "

@@ -16,25 +16,6 @@ typedef struct Row {
     double ms;
 } Row;
 
-/* Some strategies count from the end of memory, so there must be one: the first
- * of bound, bound + 1/32, bound + 2/32... within which they find a placement.
- */
-static void find_an_end(Arena *arena, const PackProblem *problem, Row *row) {
-    enum { PARTS = 32, MOST = 8 * PARTS };
-    PackProblem ended = *problem;
-    uint64_t bound = row->result.bound, before = row->result.height[0];
-    const char *used;
-    for (uint64_t k = 0; k < MOST && !pack_late(problem); k++) {
-        uint64_t size = bound + bound / PARTS * k;
-        if (size >= before)
-            return;
-        ended.pool[0].size = size;
-        pack_memory(arena, &ended, row->planner, true, &row->result, &used);
-        if (row->result.status == PACK_FITS)
-            return;
-    }
-}
-
 /* So many seconds from now on; 0: as many as it takes. */
 static PackProblem within(const PackProblem *problem, double seconds) {
     PackProblem timed = *problem;
@@ -46,13 +27,9 @@ static PackProblem within(const PackProblem *problem, double seconds) {
 static Row run_planner(Arena *arena, const PackProblem *problem,
                        const char *name, double seconds) {
     Row row = {.planner = name};
-    const char *used;
     double start = now_ms();
     PackProblem timed = within(problem, seconds);
-    pack_memory(arena, &timed, name, true, &row.result, &used);
-    if (row.result.status == PACK_FITS && !problem->any_fit &&
-        problem->n_pools == 1 && row.result.height[0] == problem->pool[0].size)
-        find_an_end(arena, &timed, &row);
+    pack_lowest(arena, &timed, name, &row.result);
     row.ms = now_ms() - start;
     return row;
 }
@@ -126,6 +103,18 @@ static void add_row(cJSON *json, const CsvProblem *csv, const Row *row) {
         add_extras(json, csv, r);
 }
 
+/* What may help where a planner came to no answer. */
+static const char *advice(Arena *arena, const Row *row) {
+    if (!row->result.nodes)
+        return arena_printf(arena,
+                            "%s does not search; --planner portfolio does",
+                            row->planner);
+    return arena_printf(arena,
+                        "%s nodes were searched: --seconds N or --budget N "
+                        "allows more",
+                        with_commas(arena, row->result.nodes));
+}
+
 static cJSON *conflict_json(const CsvProblem *csv,
                             const PackConflict *conflict) {
     cJSON *json = cJSON_CreateObject();
@@ -153,6 +142,8 @@ static void report_json(Arena *arena, const Options *options,
     }
     if (conflict->infeasible)
         cJSON_AddItemToObject(json, "conflict", conflict_json(csv, conflict));
+    if (best->result.status == PACK_FAILS)
+        cJSON_AddStringToObject(json, "advice", advice(arena, best));
     print_json(arena, options, json);
 }
 
@@ -266,20 +257,11 @@ static void explain_conflict(Arena *arena, Diag *diag, const char *file,
 
 static void explain_undecided(Arena *arena, Diag *diag, const char *file,
                               const Row *row) {
-    const PackResult *r = &row->result;
-    const char *advice =
-        r->nodes ? arena_printf(arena,
-                                "%s nodes were searched: --seconds N or "
-                                "--budget N allows more",
-                                with_commas(arena, r->nodes))
-                 : arena_printf(arena,
-                                "%s does not search; --planner portfolio does",
-                                row->planner);
     diag_error(diag, (Loc){file, 0, 0},
                "undecided: no placement was found, and none was ruled out; "
                "none is below %s bytes",
-               with_commas(arena, r->bound));
-    diag_note(diag, (Loc){file, 0, 0}, "%s", advice);
+               with_commas(arena, row->result.bound));
+    diag_note(diag, (Loc){file, 0, 0}, "%s", advice(arena, row));
 }
 
 /* ---- the command ---- */
@@ -408,7 +390,7 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
         report_text(arena, &csv, row, n, best);
     if (best->result.status == PACK_INFEASIBLE && !options->json)
         explain_conflict(arena, diag, options->file, &csv, &conflict);
-    if (best->result.status == PACK_FAILS)
+    if (best->result.status == PACK_FAILS && !options->json)
         explain_undecided(arena, diag, options->file, best);
     return best->result.status == PACK_FITS ? EXIT_FINE : EXIT_NO_FIT;
 }

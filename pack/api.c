@@ -10,6 +10,7 @@
 #include "pack/pack.h"
 
 #include <amphora/planner.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,9 +28,15 @@ typedef struct Call {
 
 /* ---- what is asked ---- */
 
-static bool wrong(amphora_planner_result *result, const char *what,
-                  uint32_t index) {
-    snprintf(result->message, sizeof result->message, "%s %u", what, index);
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static bool
+wrong(amphora_planner_result *result, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    vsnprintf(result->message, sizeof result->message, format, list);
+    va_end(list);
     result->status = AMPHORA_PLANNER_INVALID;
     return false;
 }
@@ -51,17 +58,27 @@ static bool check_buffers(const amphora_planner_problem *p,
     for (uint32_t i = 0; i < p->n_buffers; i++) {
         const amphora_planner_buffer *b = &p->buffers[i];
         if (b->first > b->end)
-            return wrong(result, "its life ends before it begins: buffer", i);
+            return wrong(result,
+                         "buffer %u: its life [%u, %u) ends before it begins",
+                         i, b->first, b->end);
         if (!check_gaps(b))
-            return wrong(result, "gaps not rising, apart, in the life: buffer",
+            return wrong(result,
+                         "buffer %u: its gaps are not in its life, rising and "
+                         "apart",
                          i);
         if (b->size > MOST || b->offset > MOST || b->alignment > MOST)
-            return wrong(result, "a number of 60 bits or more: buffer", i);
+            return wrong(
+                result,
+                "buffer %u: a size, alignment or offset is above 2^60 - 1", i);
         sum += b->size + b->alignment;
         if (sum > MOST)
-            return wrong(result, "the sum of sizes has 60 bits at buffer", i);
+            return wrong(
+                result,
+                "buffer %u: with it sizes and alignments sum up to more than "
+                "2^60 - 1",
+                i);
         if (b->flags > (AMPHORA_PLANNER_PINNED | AMPHORA_PLANNER_HINTED))
-            return wrong(result, "unknown flags: buffer", i);
+            return wrong(result, "buffer %u: unknown flags %#x", i, b->flags);
     }
     return true;
 }
@@ -72,12 +89,15 @@ static bool check_relations(const amphora_planner_problem *p,
         const amphora_planner_relation *r = &p->relations[i];
         int64_t most = (int64_t)MOST;
         if (r->kind > AMPHORA_PLANNER_BELOW)
-            return wrong(result, "unknown kind: relation", i);
+            return wrong(result, "relation %u: unknown kind %u", i, r->kind);
         if (r->a >= p->n_buffers || r->b >= p->n_buffers || r->a == r->b)
-            return wrong(result, "not two buffers: relation", i);
+            return wrong(result,
+                         "relation %u: %u and %u are not two of %u buffers", i,
+                         r->a, r->b, p->n_buffers);
         if (r->bytes > most || r->bytes < -most ||
             (r->kind == AMPHORA_PLANNER_INSIDE && r->bytes < 0))
-            return wrong(result, "bytes out of range: relation", i);
+            return wrong(result, "relation %u: bytes %lld are out of range", i,
+                         (long long)r->bytes);
     }
     return true;
 }
@@ -85,22 +105,27 @@ static bool check_relations(const amphora_planner_problem *p,
 static bool check_conflicts(const amphora_planner_problem *p,
                             amphora_planner_result *result) {
     if (p->n_conflicts && !p->conflicts)
-        return wrong(result, "conflicts are NULL", 0);
+        return wrong(result, "conflicts is NULL, n_conflicts is not 0");
     if (p->n_conflicts > PAIRS_MOST)
-        return wrong(result, "more pairs that conflict than", PAIRS_MOST);
+        return wrong(result, "n_conflicts is above %u", (unsigned)PAIRS_MOST);
     for (size_t i = 0; i < p->n_conflicts; i++)
         if (p->conflicts[i].a >= p->n_buffers ||
             p->conflicts[i].b >= p->n_buffers ||
             p->conflicts[i].a == p->conflicts[i].b)
-            return wrong(result, "not two buffers: conflict", (uint32_t)i);
+            return wrong(result,
+                         "conflict %u: %u and %u are not two of %u buffers",
+                         (uint32_t)i, p->conflicts[i].a, p->conflicts[i].b,
+                         p->n_buffers);
     if (p->n_streams && p->n_buffers && !p->clocks)
-        return wrong(result, "clocks are NULL, streams:", p->n_streams);
+        return wrong(result, "clocks is NULL, n_streams is %u", p->n_streams);
     for (uint32_t i = 0; i < p->n_buffers && p->n_streams; i++) {
         const int64_t *clock = p->clocks + 2 * (size_t)i * p->n_streams;
         for (uint32_t s = 0; s < p->n_streams; s++)
             if (clock[s] > clock[p->n_streams + s])
-                return wrong(result, "its clock ends before it begins: buffer",
-                             i);
+                return wrong(result,
+                             "buffer %u: in stream %u its life ends before it "
+                             "begins",
+                             i, s);
     }
     return true;
 }
@@ -109,18 +134,22 @@ static bool check(const amphora_planner_problem *p,
                   const amphora_planner_options *o, const uint64_t *offsets,
                   amphora_planner_result *result) {
     if (o && o->struct_size != sizeof *o)
-        return wrong(result, "options->struct_size is not", sizeof *o);
+        return wrong(result, "options->struct_size is %zu, not %zu",
+                     o->struct_size, sizeof *o);
     if (p->n_buffers && (!p->buffers || !offsets))
-        return wrong(result,
-                     "buffers or offsets are NULL, buffers:", p->n_buffers);
+        return wrong(result, "%s is NULL, n_buffers is %u",
+                     p->buffers ? "offsets" : "buffers", p->n_buffers);
     if (p->n_relations && !p->relations)
-        return wrong(result, "relations are NULL, there are", p->n_relations);
+        return wrong(result, "relations is NULL, n_relations is %u",
+                     p->n_relations);
     if (p->capacity > MOST || p->alignment > MOST)
-        return wrong(result, "capacity or alignment have more bits than", 60);
+        return wrong(result, "capacity or alignment is above 2^60 - 1");
     if (o && o->planner && !planner_find(o->planner))
-        return wrong(result, "unknown planner; amphora_planner_name from", 0);
+        return wrong(result,
+                     "no planner is called '%.40s'; see amphora_planner_name",
+                     o->planner);
     if (o && !(o->seconds >= 0))
-        return wrong(result, "seconds are not at least", 0);
+        return wrong(result, "seconds is below 0, or not a number");
     return check_buffers(p, result) && check_relations(p, result) &&
            check_conflicts(p, result);
 }
@@ -226,9 +255,8 @@ static void run(Call *call) {
     problem.found = hear;
     problem.context = call;
     PackResult found;
-    const char *used, *name = call->options.planner;
-    pack_memory(arena, &problem, name ? name : "portfolio", true, &found,
-                &used);
+    const char *name = call->options.planner;
+    pack_lowest(arena, &problem, name ? name : "portfolio", &found);
     call->result->nodes = found.nodes;
     call->result->bound = found.bound;
     call->result->proved = found.proved;
@@ -264,7 +292,7 @@ static void conclude(Call *call) {
         "it fits",
         "no placement exists",
         "undecided: no placement found; allow more steps or seconds",
-        "more buffers conflict than pairs are kept",
+        "more buffers conflict than pairs are kept, or lives reach 2^32",
         "out of memory",
         "a bug in the library"};
     snprintf(r->message, sizeof r->message, "%s%s", text[r->status],
@@ -285,7 +313,10 @@ static bool take_struct(const amphora_planner_problem *p,
                         amphora_planner_result *result) {
     if (!p || (p->struct_size != sizeof *p &&
                p->struct_size != offsetof(amphora_planner_problem, conflicts)))
-        return wrong(result, "problem->struct_size is not", sizeof *p);
+        return wrong(result, "%s",
+                     p ? "problem->struct_size is not "
+                         "sizeof(amphora_planner_problem)"
+                       : "problem is NULL");
     memcpy(asked, p, p->struct_size);
     return true;
 }

@@ -344,7 +344,7 @@ static bool extend_lives(Arena *arena, const Cover *c, Buffer *buf,
     uint32_t start = 0;
     for (uint32_t b = 0; b < n; b++)
         start = buf[b].end > start ? buf[b].end : start;
-    if (c->n_cliques >= UINT32_MAX - 1 - start)
+    if ((uint64_t)start + c->n_cliques >= UINT32_MAX)
         return false;
     for (uint32_t b = 0; b < n; b++)
         extend_life(arena, &buf[b], c, c->last[b], start);

@@ -167,6 +167,12 @@ bool pack_late(const PackProblem *problem);
 void pack_memory(Arena *arena, const PackProblem *problem, const char *planner,
                  bool best, PackResult *result, const char **used);
 
+/* The same, as low as the planner can, in a pool that may have no end. Some
+ * planners count from the end of memory, so there must be one: the first of
+ * bound, bound + 1/32, bound + 2/32... in which they find a placement. */
+void pack_lowest(Arena *arena, const PackProblem *problem, const char *planner,
+                 PackResult *result);
+
 /* Why nothing fits: buffers that cannot be placed whatever is done, none of
  * which can be left out (with its relations). */
 typedef struct PackConflict {

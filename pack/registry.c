@@ -188,3 +188,42 @@ void pack_memory(Arena *arena, const PackProblem *problem, const char *planner,
     if (result->status == PACK_INFEASIBLE)
         give_up(problem, result);
 }
+
+/* Whatever is pushed down in a pool of its own ends below this. */
+static uint64_t highest_use(const PackProblem *problem) {
+    uint64_t sum = 0, pin = 0;
+    for (uint32_t b = 0; b < problem->n_bufs; b++) {
+        const Buffer *buf = &problem->buf[b];
+        sum += buf->bytes[0] + buf_align(&problem->pool[0], buf);
+        if (buf->pin_pool >= 0 && buf->pin_offset > pin)
+            pin = buf->pin_offset;
+        if (sum > INT64_MAX / 4)
+            return UINT64_MAX;
+    }
+    return sum + pin;
+}
+
+void pack_lowest(Arena *arena, const PackProblem *problem, const char *planner,
+                 PackResult *result) {
+    enum { PARTS = 32, MOST = 8 * PARTS };
+    const char *used;
+    pack_memory(arena, problem, planner, true, result, &used);
+    if (result->status != PACK_FITS || problem->any_fit ||
+        problem->n_pools != 1)
+        return;
+    PackProblem ended = *problem;
+    uint64_t bound = result->bound, most = highest_use(problem);
+    bool counted =
+        result->height[0] > most || result->height[0] == problem->pool[0].size;
+    for (uint64_t k = 0; k <= MOST && counted && !pack_late(problem); k++) {
+        PackResult found;
+        ended.pool[0].size = k < MOST ? bound + bound / PARTS * k : most;
+        if (ended.pool[0].size >= result->height[0])
+            return;
+        pack_memory(arena, &ended, planner, true, &found, &used);
+        if (found.status == PACK_FITS) {
+            *result = found;
+            return;
+        }
+    }
+}

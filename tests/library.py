@@ -81,7 +81,23 @@ def check_python(prefix):
             "assert streams.height == 12 and streams.proved\n"
             "below = p.place([0, 0], [2, 2], [8, 8],\n"
             "                relations=[('below', 0, 1, 3)])\n"
-            "assert below.height == 11, below.height\n")
+            "assert below.height == 11, below.height\n"
+            "hints = p.place([0, 0], [2, 2], [8, 8], hints=[8, None])\n"
+            "assert hints.offsets == [8, 0], hints.offsets\n"
+            "top = p.place([0, 0], [2, 2], [8, 8], alignments=[6, 6],\n"
+            "              planner='bottles')\n"
+            "assert top.height < 40, top.height\n"
+            "def wrong(seconds, height):\n"
+            "    raise KeyError\n"
+            "for error, call in (\n"
+            "        (KeyError, {'progress': wrong}),\n"
+            "        (TypeError, {'alignments': [1.5, 1]}),\n"
+            "        (ValueError, {'capacity': -1})):\n"
+            "    try:\n"
+            "        p.place([0, 0], [2, 2], [8, 8], **call)\n"
+            "        raise SystemExit(f'no {error}')\n"
+            "    except error:\n"
+            "        pass\n")
     library = os.path.join(prefix, "lib/libamphora-planner.so.1")
     run(sys.executable, "-c", code, env={
         **os.environ, "PYTHONPATH": os.path.join(ROOT, "python"),
@@ -110,8 +126,10 @@ def main():
                     env=env).split()
         example = os.path.join(ROOT, "examples/planner.c")
         hard = os.path.join(ROOT, "tests/pack/api/hard.c")
+        strange = os.path.join(ROOT, "tests/pack/api/strange.c")
         runs = [(["cc", "-std=c11"], example, EXPECTED),
-                (["cc", "-std=c11", "-pthread"], hard, "")]
+                (["cc", "-std=c11", "-pthread"], hard, ""),
+                (["cc", "-std=c11", "-pthread"], strange, "")]
         if shutil.which("c++"):
             runs.append((["c++", "-std=c++20", "-x", "c++"], example,
                          EXPECTED))

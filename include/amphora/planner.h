@@ -1,7 +1,8 @@
 /* planner.h - static memory planning as a library: -lamphora-planner.
  *
- * Buffers with lives and sizes in, offsets out. Nothing is global: calls in
- * several threads do not know of each other. The library never ends the
+ * Buffers with lives and sizes in, offsets out. Sizes, alignments and offsets
+ * are below 2^60, and sizes and alignments together. Nothing is global: calls
+ * in several threads do not know of each other. The library never ends the
  * program, prints, or touches signals; all it allocates is given back before a
  * call returns. What is 0 in a structure is a default.
  *
@@ -88,7 +89,8 @@ typedef struct amphora_planner_problem {
     const amphora_planner_relation *relations;
     uint32_t n_buffers, n_relations;
     uint64_t capacity;  /* bytes; 0: no end, as low as possible */
-    uint64_t alignment; /* of every offset; 0 is 1 */
+    uint64_t alignment; /* of every offset, but of what lies INSIDE another;
+                         * 0 is 1 */
 
     /* Where one line of time cannot say what conflicts (forks and joins,
      * several cores or streams). Beside `first` and `end`, which may all be 0:

@@ -8,6 +8,7 @@ Lists or numpy arrays. Needs libamphora-planner.so.1 only: where
 AMPHORA_PLANNER_LIBRARY points to, beside this file, or where the system looks.
 """
 import ctypes
+import operator
 import os
 import threading
 
@@ -94,7 +95,11 @@ def _load():
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), name)
     path = os.environ.get("AMPHORA_PLANNER_LIBRARY")
     path = path or (beside if os.path.exists(beside) else name)
-    library = ctypes.CDLL(path)
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"{error}; AMPHORA_PLANNER_LIBRARY may say where "
+                          f"{name} is") from error
     library.amphora_planner_name.restype = ctypes.c_char_p
     if library.amphora_planner_version() != 1:
         raise ImportError(f"{path}: another version of the interface")
@@ -125,7 +130,7 @@ def _numbers(values, n, default):
     values = [default] * n if values is None else list(values)
     if len(values) != n:
         raise ValueError(f"{len(values)} values for {n} buffers")
-    return [default if v is None else int(v) for v in values]
+    return [default if v is None else operator.index(v) for v in values]
 
 
 def _unsigned(values, bits):
@@ -135,18 +140,23 @@ def _unsigned(values, bits):
     return values
 
 
-def _buffers(lower, upper, sizes, alignments, pins, gaps):
+_PINNED, _HINTED = 1, 2
+
+
+def _buffers(lower, upper, sizes, alignments, pins, hints, gaps):
     n = len(sizes)
     rows = zip(_unsigned(_numbers(lower, n, 0), 32),
                _unsigned(_numbers(upper, n, 0), 32),
                _unsigned(_numbers(sizes, n, 0), 64),
                _unsigned(_numbers(alignments, n, 1), 64),
-               _numbers(pins, n, -1), gaps or [()] * n)
+               _numbers(pins, n, -1), _numbers(hints, n, -1),
+               [()] * n if gaps is None else gaps)
     array = (_Buffer * max(n, 1))()
-    for i, (first, end, size, alignment, pin, own) in enumerate(rows):
+    for i, (first, end, size, alignment, pin, hint, own) in enumerate(rows):
         spans = (_Span * max(len(own), 1))(*[_Span(*s) for s in own])
-        array[i] = _Buffer(first, end, size, alignment, int(pin >= 0),
-                           len(own), max(pin, 0), spans)
+        flags = _PINNED if pin >= 0 else _HINTED if hint >= 0 else 0
+        array[i] = _Buffer(first, end, size, alignment, flags, len(own),
+                           max(pin if pin >= 0 else hint, 0), spans)
     return array
 
 
@@ -189,33 +199,42 @@ def _clocks(lower, upper, n):
 
 def place(lower, upper, sizes, capacity=0, alignments=None, pins=None,
           gaps=None, planner=None, steps=0, seconds=0.0, seed=0, lowest=False,
-          progress=None, conflicts=(), relations=()):
+          progress=None, conflicts=(), relations=(), hints=None):
     """Offsets of buffers that are alive in steps [lower, upper).
 
-    gaps: for each buffer a list of (first, end); pins: an offset or None each.
+    gaps: for each buffer a list of (first, end); pins, hints: an
+    offset or None each; a hint is kept where that costs nothing.
     relations: ("below", a, b, bytes), ("share", a, b), ...: docs/pack.md.
     conflicts: pairs (a, b) that conflict whatever their lives; lower and upper
     may be None. Lives on several streams: lower[i] and upper[i] are sequences,
     of one number a stream.
-    progress(seconds, height): called with each better placement; True cancels.
+    progress(seconds, height): called with each better placement; True cancels,
+    and so does an exception, which is raised again.
     Raises Infeasible, Undecided, ValueError, MemoryError.
     """
     n = len(sizes)
     streams, clocks = _clocks(lower, upper, n)
     if streams:
         lower = upper = None
-    buffers = _buffers(lower, upper, sizes, alignments, pins, gaps)
+    buffers = _buffers(lower, upper, sizes, alignments, pins, hints, gaps)
     pairs = (_Pair * max(len(conflicts), 1))(
         *[_Pair(*_indices(pair, n)) for pair in conflicts])
     problem = _Problem(ctypes.sizeof(_Problem), buffers,
-                       _relations(relations, n), n, len(relations), capacity,
+                       _relations(relations, n), n, len(relations),
+                       *_unsigned([operator.index(capacity)], 64),
                        0, pairs, len(conflicts), clocks, streams)
+
+    raised = []
 
     def call(_, at):
         told = at.contents
-        if not told.better or progress is None:
-            return 0
-        return int(bool(progress(told.seconds, told.height)))
+        if not told.better or progress is None or raised:
+            return int(bool(raised))
+        try:
+            return int(bool(progress(told.seconds, told.height)))
+        except BaseException as error:  # ctypes would swallow it
+            raised.append(error)
+            return 1
 
     options = _Options(ctypes.sizeof(_Options),
                        planner.encode() if planner else None, seed, steps,
@@ -224,6 +243,8 @@ def place(lower, upper, sizes, capacity=0, alignments=None, pins=None,
     status = _library().amphora_planner_place(
         ctypes.byref(problem), ctypes.byref(options), offsets,
         ctypes.byref(raw))
+    if raised:
+        raise raised[0]
     if status:
         errors = (None, Infeasible, Undecided, ValueError, MemoryError,
                   RuntimeError)

@@ -2,7 +2,7 @@
 //!
 //! The binding of `include/amphora/planner.h`.
 
-use std::ffi::{c_char, c_int, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
 
 #[repr(C)]
 struct RawBuffer {
@@ -20,7 +20,7 @@ struct RawBuffer {
 struct RawProblem {
     struct_size: usize,
     buffers: *const RawBuffer,
-    relations: *const c_void,
+    relations: *const Relation,
     n_buffers: u32,
     n_relations: u32,
     capacity: u64,
@@ -79,6 +79,30 @@ pub struct Pair {
     pub b: u32,
 }
 
+/// What a relation asks of its buffers `a` and `b`.
+#[repr(u32)]
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// `a` is part of `b`, from its byte `bytes` on.
+    Inside = 0,
+    /// They may share any bytes.
+    Share = 1,
+    /// They may lie at one offset, or apart.
+    Same = 2,
+    /// They may overlap where offset of `a` + `bytes` <= offset of `b`.
+    Below = 3,
+}
+
+/// Of two buffers, by index.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Relation {
+    pub kind: Kind,
+    pub a: u32,
+    pub b: u32,
+    pub bytes: i64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct Buffer {
     pub first: u32,
@@ -87,6 +111,8 @@ pub struct Buffer {
     /// 0 or 1: none.
     pub alignment: u64,
     pub pin: Option<u64>,
+    /// An offset that is kept where that costs nothing.
+    pub hint: Option<u64>,
     pub gaps: Vec<Span>,
 }
 
@@ -94,10 +120,15 @@ pub struct Buffer {
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub capacity: u64,
+    /// Of every offset.
+    pub alignment: u64,
+    /// "portfolio" where there is none.
+    pub planner: Option<String>,
     pub seed: u64,
     pub steps: u64,
     pub seconds: f64,
     pub lowest: bool,
+    pub relations: Vec<Relation>,
     /// Beside the lives of the buffers.
     pub conflicts: Vec<Pair>,
     /// Vector clocks: for each buffer when it is born in each stream, then
@@ -115,14 +146,33 @@ pub struct Placement {
     pub stopped: bool,
 }
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Error {
+    /// No placement exists: proved.
     Infeasible,
+    /// None was found: more steps or seconds may.
     Undecided,
     Invalid(String),
     NoMemory,
     Bug,
 }
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.write_str(match self {
+            Error::Infeasible => "no placement exists",
+            Error::Undecided => "undecided: allow more steps or seconds",
+            Error::Invalid(what) => what,
+            Error::NoMemory => "out of memory",
+            Error::Bug => "a bug in the library",
+        })
+    }
+}
+
+impl std::error::Error for Error {}
+
+const PINNED: u32 = 1;
+const HINTED: u32 = 2;
 
 pub fn place(buffers: &[Buffer], options: &Options) -> Result<Placement, Error> {
     let streams = options.n_streams as usize;
@@ -136,28 +186,37 @@ pub fn place(buffers: &[Buffer], options: &Options) -> Result<Placement, Error> 
             end: b.end,
             size: b.size,
             alignment: b.alignment,
-            flags: b.pin.is_some() as u32,
+            flags: match (b.pin, b.hint) {
+                (Some(_), _) => PINNED,
+                (None, Some(_)) => HINTED,
+                (None, None) => 0,
+            },
             n_gaps: b.gaps.len() as u32,
-            offset: b.pin.unwrap_or(0),
+            offset: b.pin.or(b.hint).unwrap_or(0),
             gaps: b.gaps.as_ptr(),
         })
         .collect();
     let problem = RawProblem {
         struct_size: std::mem::size_of::<RawProblem>(),
         buffers: raw.as_ptr(),
-        relations: std::ptr::null(),
+        relations: options.relations.as_ptr(),
         n_buffers: raw.len() as u32,
-        n_relations: 0,
+        n_relations: options.relations.len() as u32,
         capacity: options.capacity,
-        alignment: 0,
+        alignment: options.alignment,
         conflicts: options.conflicts.as_ptr(),
         n_conflicts: options.conflicts.len(),
         clocks: options.clocks.as_ptr(),
         n_streams: options.n_streams,
     };
+    let planner = match options.planner.as_deref().map(CString::new) {
+        Some(Err(_)) => return Err(Error::Invalid("a planner with a NUL".into())),
+        Some(Ok(name)) => Some(name),
+        None => None,
+    };
     let asked = RawOptions {
         struct_size: std::mem::size_of::<RawOptions>(),
-        planner: std::ptr::null(),
+        planner: planner.as_ref().map_or(std::ptr::null(), |name| name.as_ptr()),
         seed: options.seed,
         steps: options.steps,
         seconds: options.seconds,
@@ -227,6 +286,27 @@ mod tests {
         assert_eq!(place(&three, &streams).unwrap().height, 12);
         let short = Options { n_streams: 2, ..Default::default() };
         assert!(matches!(place(&three, &short), Err(Error::Invalid(_))));
+    }
+
+    #[test]
+    fn relations_hints_and_planners() {
+        let two = |hint| {
+            let buffer = Buffer { end: 2, size: 8, ..Default::default() };
+            [Buffer { hint, ..buffer.clone() }, buffer]
+        };
+        let below = Relation { kind: Kind::Below, a: 0, b: 1, bytes: 3 };
+        let related = Options { relations: vec![below], ..Default::default() };
+        assert_eq!(place(&two(None), &related).unwrap().height, 11);
+        let plain = Options::default();
+        assert_eq!(place(&two(Some(8)), &plain).unwrap().offsets, [8, 0]);
+        let named = |name: &str| Options {
+            planner: Some(name.into()),
+            alignment: 16,
+            ..Default::default()
+        };
+        assert_eq!(place(&two(None), &named("exact")).unwrap().height, 24);
+        let text = place(&two(None), &named("best")).unwrap_err().to_string();
+        assert!(text.contains("'best'"), "{text}");
     }
 
     #[test]
