@@ -94,7 +94,7 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
         !write_outputs(arena, diag, options->out, sim))
         return EXIT_BAD_INPUT;
     Accounts accounts =
-        accounts_of(arena, listing, sim_products(sim), sim->cycles);
+        accounts_of(arena, listing, sim_products(sim), sim->cycles, sim);
     if (options->json) {
         cJSON *json = cJSON_CreateObject();
         cJSON_AddBoolToObject(json, "ok", sim->n_violations == 0);

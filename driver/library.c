@@ -381,8 +381,9 @@ static void do_simulate(void *context) {
     pass_on(task->session, diag);
     if (!plan->sim)
         return;
-    Accounts accounts = accounts_of(plan->arena, listing,
-                                    sim_products(plan->sim), plan->sim->cycles);
+    Accounts accounts =
+        accounts_of(plan->arena, listing, sim_products(plan->sim),
+                    plan->sim->cycles, plan->sim);
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", plan->sim->n_violations == 0);
     add_sim_json(plan->arena, json, listing, plan->sim);

@@ -223,7 +223,13 @@ static uint64_t engine_products(const Pipeline *p) {
 }
 
 Accounts plan_accounts(Arena *arena, const Pipeline *p, uint64_t cycles) {
-    return accounts_of(arena, p->listing, engine_products(p), cycles);
+    const SimOptions timed = {
+        .seed = 1, .time_only = true, .memory_only = true};
+    const SimResult *sim =
+        listing_host_layers(p->listing)
+            ? sim_run(arena, diag_new(arena), p->listing, 0, NULL, &timed)
+            : NULL;
+    return accounts_of(arena, p->listing, engine_products(p), cycles, sim);
 }
 
 /* What the placement in active memory is worth. */

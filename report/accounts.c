@@ -8,6 +8,7 @@
 #include "hwspec/cost.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Layers of the host between two instructions of engines, as often as there are
@@ -63,7 +64,7 @@ static const char *key_of(Arena *arena, const HostLayer *host) {
 
 /* Who makes a tensor that the host reads or makes; below: a change's number,
  * the host's layers of which make it. */
-enum { ENGINES = UINT32_MAX, OUTSIDE = UINT32_MAX - 1 };
+enum { ENGINES = INT32_MAX, OUTSIDE = INT32_MAX - 1 };
 
 /* An operand of the host. */
 typedef struct Operand {
@@ -174,14 +175,60 @@ static void add_saved_moves(const HwSpec *spec, const Operand *t, uint32_t n,
         saved[t->maker] += (now - moves_with(t, t->maker)) * cycles;
 }
 
-static void count_transfers(Arena *arena, const Listing *listing, uint32_t n,
+/* ---- what hides behind engines ---- */
+
+typedef struct Span {
+    uint64_t start, end;
+} Span;
+
+static int by_start(const void *a, const void *b) {
+    const Span *x = a, *y = b;
+    return (x->start > y->start) - (x->start < y->start);
+}
+
+/* Cycles that one or more of them cover. */
+static uint64_t covered(uint32_t n, Span *span) {
+    uint64_t sum = 0, until = 0;
+    qsort(span, n, sizeof *span, by_start);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t from = span[i].start > until ? span[i].start : until;
+        if (span[i].end <= from)
+            continue;
+        sum += span[i].end - from;
+        until = span[i].end;
+    }
+    return sum;
+}
+
+/* Cycles in which no engine works, of those of all transfers: 0..1. */
+static double exposed(Arena *arena, const SimResult *sim) {
+    Span *span = ARENA_ARRAY(arena, Span, sim->n_events + 1);
+    uint32_t n = 0;
+    uint64_t moves = 0, end = 0;
+    for (uint32_t i = 0; i < sim->n_events; i++) {
+        const SimEvent *e = &sim->event[i];
+        end = e->start + e->cycles > end ? e->start + e->cycles : end;
+        if (e->op == HW_OP_LOAD || e->op == HW_OP_STORE ||
+            e->op == HW_OP_LOAD_WEIGHTS)
+            moves += e->cycles;
+        else
+            span[n++] = (Span){e->start, e->start + e->cycles};
+    }
+    uint64_t alone = end - covered(n, span);
+    return alone < moves ? (double)alone / (double)moves : 1;
+}
+
+static void count_transfers(Arena *arena, const Listing *listing,
+                            const SimResult *sim, uint32_t n,
                             AccountsChange *change, const uint32_t *change_of) {
     Operands o = operands_of(arena, &listing->image, change_of);
     int64_t *saved = ARENA_ARRAY(arena, int64_t, n + 1);
     for (uint32_t i = 0; i < o.list.n; i++)
         add_saved_moves(listing->spec, &o.list.at[i], n, saved);
+    double part = n && sim ? exposed(arena, sim) : 1;
     for (uint32_t i = 0; i < n; i++)
-        change[i].transfers = saved[i] > 0 ? (uint64_t)saved[i] : 0;
+        change[i].transfers =
+            saved[i] > 0 ? (uint64_t)((double)saved[i] * part) : 0;
 }
 
 static void add_layer(Accounts *a, AccountsChange *change,
@@ -196,7 +243,7 @@ static void add_layer(Accounts *a, AccountsChange *change,
 }
 
 Accounts accounts_of(Arena *arena, const Listing *listing, uint64_t products,
-                     uint64_t cycles) {
+                     uint64_t cycles, const SimResult *sim) {
     const Image *image = &listing->image;
     Accounts a = {.clock = listing->spec->clock,
                   .engine_products = products,
@@ -223,7 +270,7 @@ Accounts accounts_of(Arena *arena, const Listing *listing, uint64_t products,
             &a, &change[at], host,
             hwspec_host_cycles(listing->spec, host->products, host->bytes));
     }
-    count_transfers(arena, listing, n, change, change_of);
+    count_transfers(arena, listing, sim, n, change, change_of);
     keep_heaviest(&a, n, change);
     return a;
 }

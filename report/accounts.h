@@ -8,19 +8,21 @@
 
 #include "base/json.h"
 #include "codegen/listing.h"
+#include "sim/sim.h"
 
 enum { ACCOUNTS_CHANGES = 3 };
 
 /* Layers of one kind that the host has for one reason: what goes where an
- * engine takes them. Not in it: what the engine takes itself, and what hid
- * behind others, both of which make the change worth less; layers around them
- * that may then be put together, which make it worth more. */
+ * engine takes them. Not in it: what the engine takes itself, which
+ * makes the change worth less; layers around them that may then be put
+ * together, which make it worth more. */
 typedef struct AccountsChange {
     const char *kind, *reason;
     uint32_t layers;
     uint64_t products;
     uint64_t cycles;    /* of the host */
-    uint64_t transfers; /* cycles of those that nobody else needs */
+    uint64_t transfers; /* cycles of those that nobody else needs, times the
+                         * part of all transfers in which no engine works */
 } AccountsChange;
 
 typedef struct Accounts {
@@ -35,9 +37,10 @@ typedef struct Accounts {
     AccountsChange change[ACCOUNTS_CHANGES]; /* most time first */
 } Accounts;
 
-/* `products`: those that engines compute; `cycles`: 0 where nobody counted. */
+/* `products`: those that engines compute; `cycles`: 0 where nobody counted;
+ * `sim`: the listing's run, or NULL: no transfer hides behind an engine. */
 Accounts accounts_of(Arena *arena, const Listing *listing, uint64_t products,
-                     uint64_t cycles);
+                     uint64_t cycles, const SimResult *sim);
 
 /* Of all cycles, of all products: 0..1; 1 where there are none. */
 double accounts_share_of_time(const Accounts *a);
