@@ -24,6 +24,7 @@ static const Graph *residual(Arena *arena, Diag *diag) {
                               CHANNELS, 3, 1, 1, 1);
         at = net_add(g, diag, arena_printf(arena, "sum%d", i), at, b);
     }
+    graph_mark_output(g, at);
     return g;
 }
 
