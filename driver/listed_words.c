@@ -7,6 +7,7 @@
 #include "driver/commands.h"
 #include "driver/makes.h"
 #include "driver/rounding.h"
+#include "driver/word_lists.h"
 #include "hwspec/emit.h"
 #include "sim/does.h"
 #include "sim/program.h"
@@ -14,15 +15,10 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct List {
-    const uint8_t *data;
-    size_t len;
-} List;
-
 typedef struct Made {
     Pipeline p;
     const ListedWords *words;
-    List *list; /* by list of words */
+    WordList *list; /* by list of words */
 } Made;
 
 bool options_listed_words(Arena *arena, const Options *options) {
@@ -37,11 +33,13 @@ bool options_listed_words(Arena *arena, const Options *options) {
 
 static bool encode(Arena *arena, Diag *diag, Made *made) {
     const ListedWords *words = made->words;
-    made->list = ARENA_ARRAY(arena, List, words->n_lists + 1);
+    made->list = ARENA_ARRAY(arena, WordList, words->n_lists + 1);
     for (uint32_t i = 0; i < words->n_lists; i++) {
         Program program = *words->program;
         program.node += words->list[i];
         program.n_nodes = words->list[i + 1] - words->list[i];
+        made->list[i].first = words->list[i];
+        made->list[i].end = words->list[i + 1];
         if (!program_encode(arena, diag, &program, &made->list[i].data,
                             &made->list[i].len))
             return false;
@@ -322,12 +320,16 @@ static Run run_of(Arena *arena, const Made *made) {
 
 /* ---- compile ---- */
 
-static const char *list_name(Arena *arena, const Made *made, const char *stem,
-                             uint32_t i) {
-    const char *ending = made->words->program->container;
-    return made->words->n_lists == 1
-               ? arena_printf(arena, "%s.%s", stem, ending)
-               : arena_printf(arena, "%s.%u.%s", stem, i, ending);
+static WordLists lists_of(Arena *arena, const Options *options,
+                          const Made *made) {
+    const ListedWords *words = made->words;
+    return (WordLists){.stem = file_stem(arena, options->file),
+                       .ending = words->program->container,
+                       .n = words->n_lists,
+                       .list = made->list,
+                       .image = words->image,
+                       .bytes = words->bytes,
+                       .constants = words->constants};
 }
 
 static cJSON *volume_json(const Made *made, uint32_t placement) {
@@ -348,24 +350,13 @@ static cJSON *volume_json(const Made *made, uint32_t placement) {
     return json;
 }
 
-static cJSON *map_json(Arena *arena, const Made *made, const char *stem) {
+static cJSON *map_json(Arena *arena, const Made *made, const WordLists *lists) {
     const HwSpec *spec = made->p.spec;
     const ListedWords *words = made->words;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", made->p.graph->name);
     cJSON_AddStringToObject(json, "machine", spec->machine);
-    cJSON *lists = cJSON_AddArrayToObject(json, "words");
-    for (uint32_t i = 0; i < words->n_lists; i++) {
-        cJSON *one = cJSON_CreateObject();
-        cJSON_AddStringToObject(one, "file", list_name(arena, made, stem, i));
-        cJSON_AddNumberToObject(one, "instructions",
-                                words->list[i + 1] - words->list[i]);
-        cJSON_AddItemToArray(lists, one);
-    }
-    cJSON_AddStringToObject(json, "before",
-                            arena_printf(arena, "%s.before.bin", stem));
-    cJSON_AddNumberToObject(json, "bytes", (double)words->bytes);
-    cJSON_AddNumberToObject(json, "constants", (double)words->constants);
+    word_lists_json(arena, lists, json);
     cJSON *regions = cJSON_AddObjectToObject(json, "regions");
     for (uint32_t i = 0; i < spec->n_memories; i++)
         if (words->region[i] != WORDS_NOWHERE)
@@ -376,29 +367,6 @@ static cJSON *map_json(Arena *arena, const Made *made, const char *stem) {
         if (words->region[made->p.plan->placement[i].memory] != WORDS_NOWHERE)
             cJSON_AddItemToArray(volumes, volume_json(made, i));
     return json;
-}
-
-static bool write_files(Arena *arena, Diag *diag, const Options *options,
-                        const Made *made, const char *stem) {
-    const char *dir = options->out ? options->out : ".";
-    bool ok = file_make_dir(arena, diag, dir);
-    for (uint32_t i = 0; ok && i < made->words->n_lists; i++)
-        ok = file_write(
-            arena, diag,
-            arena_printf(arena, "%s/%s", dir, list_name(arena, made, stem, i)),
-            made->list[i].data, made->list[i].len);
-    cJSON *json = map_json(arena, made, stem);
-    char *text = cJSON_Print(json);
-    cJSON_Delete(json);
-    ok = ok &&
-         file_write(arena, diag,
-                    arena_printf(arena, "%s/%s.before.bin", dir, stem),
-                    made->words->image, made->words->bytes) &&
-         file_write(arena, diag,
-                    arena_printf(arena, "%s/%s.map.json", dir, stem), text,
-                    strlen(text));
-    cJSON_free(text);
-    return ok;
 }
 
 static void print_made(Arena *arena, const Made *made) {
@@ -421,7 +389,6 @@ ExitCode compile_listed_words(Arena *arena, Diag *diag,
                               const Options *options) {
     Made made;
     ExitCode code = make(arena, diag, options, &made);
-    const char *stem = file_stem(arena, options->file);
     if (code != EXIT_FINE)
         return code;
     Run r = run_of(arena, &made);
@@ -432,19 +399,20 @@ ExitCode compile_listed_words(Arena *arena, Diag *diag,
         return EXIT_BAD_INPUT;
     if (values)
         put_inputs(&r, values);
-    if (!write_files(arena, diag, options, &made, stem))
+    WordLists lists = lists_of(arena, options, &made);
+    cJSON *json = map_json(arena, &made, &lists);
+    if (!word_lists_write(arena, diag, options, &lists, json)) {
+        cJSON_Delete(json);
         return EXIT_BAD_INPUT;
+    }
     if (options->json) {
-        cJSON *json = map_json(arena, &made, stem);
         cJSON_AddBoolToObject(json, "ok", true);
         print_json(arena, options, json);
         return EXIT_FINE;
     }
-    const char *dir = options->out ? options->out : ".";
+    cJSON_Delete(json);
     print_made(arena, &made);
-    for (uint32_t i = 0; i < made.words->n_lists; i++)
-        say("wrote   %s/%s\n", dir, list_name(arena, &made, stem, i));
-    say("wrote   %s/%s.before.bin, %s.map.json\n", dir, stem, stem);
+    word_lists_say(arena, options, &lists);
     return EXIT_FINE;
 }
 

@@ -8,24 +8,18 @@
 
 #include "driver/commands.h"
 #include "driver/rounding.h"
+#include "driver/word_lists.h"
 #include "sim/does.h"
 #include "wordgen/wordgen.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Instructions [first, end) as a file. */
-typedef struct Part {
-    uint32_t first, end;
-    const uint8_t *data;
-    size_t len;
-} Part;
-
 typedef struct Made {
     Pipeline p;
     const Emitted *emitted;
     uint32_t n_parts;
-    Part *part;
+    WordList *part;
     uint32_t layers, on_engine, nothing; /* the network's layers */
 } Made;
 
@@ -34,7 +28,7 @@ typedef struct Made {
 static void split(Arena *arena, Made *made) {
     const Graph *g = made->p.graph;
     bool open = false;
-    made->part = ARENA_ARRAY(arena, Part, g->node.n + 1);
+    made->part = ARENA_ARRAY(arena, WordList, g->node.n + 1);
     for (uint32_t i = 0; i < g->node.n; i++) {
         const EmitLayer *l = &made->emitted->layer[i];
         made->layers += g->node.at[i].op != OP_INPUT;
@@ -45,14 +39,14 @@ static void split(Arena *arena, Made *made) {
         if (!l->n)
             continue;
         if (!open)
-            made->part[made->n_parts++] = (Part){.first = l->first};
+            made->part[made->n_parts++] = (WordList){.first = l->first};
         open = true;
         made->part[made->n_parts - 1].end = l->first + l->n;
     }
 }
 
 static bool encode(Arena *arena, Diag *diag, const Emitted *emitted,
-                   Part *part) {
+                   WordList *part) {
     Program program = *emitted->program;
     program.node += part->first;
     program.n_nodes = part->end - part->first;
@@ -219,35 +213,27 @@ static void add_layers(cJSON *json, const Made *made) {
     }
 }
 
-static const char *part_name(Arena *arena, const Made *made, const char *stem,
-                             uint32_t i) {
-    const char *ending = made->emitted->program->container;
-    return made->n_parts == 1
-               ? arena_printf(arena, "%s.%s", stem, ending)
-               : arena_printf(arena, "%s.%u.%s", stem, i, ending);
+static WordLists lists_of(Arena *arena, const Options *options,
+                          const Made *made) {
+    const Emitted *emitted = made->emitted;
+    return (WordLists){.stem = file_stem(arena, options->file),
+                       .ending = emitted->program->container,
+                       .n = made->n_parts,
+                       .list = made->part,
+                       .image = emitted->image,
+                       .bytes = emitted->bytes,
+                       .constants = emitted->constants};
 }
 
-static cJSON *map_json(Arena *arena, const Made *made, const char *stem) {
+static cJSON *map_json(Arena *arena, const Made *made, const WordLists *lists) {
     const Emitted *emitted = made->emitted;
     const HwSpec *spec = made->p.spec;
     const Graph *g = emitted->graph;
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", g->name);
     cJSON_AddStringToObject(json, "machine", spec->machine);
-    cJSON *parts = cJSON_AddArrayToObject(json, "words");
-    for (uint32_t i = 0; i < made->n_parts; i++) {
-        cJSON *one = cJSON_CreateObject();
-        cJSON_AddStringToObject(one, "file", part_name(arena, made, stem, i));
-        cJSON_AddNumberToObject(one, "first", made->part[i].first);
-        cJSON_AddNumberToObject(one, "words",
-                                made->part[i].end - made->part[i].first);
-        cJSON_AddItemToArray(parts, one);
-    }
+    word_lists_json(arena, lists, json);
     cJSON_AddStringToObject(json, "memory", spec->memory[spec->backing].name);
-    cJSON_AddStringToObject(json, "before",
-                            arena_printf(arena, "%s.before.bin", stem));
-    cJSON_AddNumberToObject(json, "bytes", (double)emitted->bytes);
-    cJSON_AddNumberToObject(json, "constants", (double)emitted->constants);
     cJSON *inputs = cJSON_AddArrayToObject(json, "inputs");
     for (uint32_t i = 0; i < g->node.n; i++)
         if (g->node.at[i].op == OP_INPUT)
@@ -373,7 +359,7 @@ static void put_inputs(Run *r, const float *const *inputs) {
     }
 }
 
-static bool run_part(Run *r, Diag *diag, const Part *part) {
+static bool run_part(Run *r, Diag *diag, const WordList *part) {
     const Made *made = r->made;
     DoesWatch watch = {.after = after, .context = r};
     const Program *read = program_decode(r->arena, diag, made->p.spec,
@@ -425,29 +411,6 @@ static bool give_inputs(Arena *arena, Diag *diag, const Options *options,
     return values != NULL;
 }
 
-static bool write_files(Arena *arena, Diag *diag, const Options *options,
-                        const Made *made, const char *stem) {
-    const char *dir = options->out ? options->out : ".";
-    bool ok = file_make_dir(arena, diag, dir);
-    for (uint32_t i = 0; ok && i < made->n_parts; i++)
-        ok = file_write(
-            arena, diag,
-            arena_printf(arena, "%s/%s", dir, part_name(arena, made, stem, i)),
-            made->part[i].data, made->part[i].len);
-    cJSON *json = map_json(arena, made, stem);
-    char *text = cJSON_Print(json);
-    cJSON_Delete(json);
-    ok = ok &&
-         file_write(arena, diag,
-                    arena_printf(arena, "%s/%s.before.bin", dir, stem),
-                    made->emitted->image, made->emitted->bytes) &&
-         file_write(arena, diag,
-                    arena_printf(arena, "%s/%s.map.json", dir, stem), text,
-                    strlen(text));
-    cJSON_free(text);
-    return ok;
-}
-
 static void print_layers(const Made *made, const Options *options) {
     const Graph *g = made->p.graph;
     for (uint32_t i = 0; i < g->node.n; i++) {
@@ -481,25 +444,23 @@ static void print_made(Arena *arena, const Made *made, const Options *options) {
 ExitCode compile_words(Arena *arena, Diag *diag, const Options *options) {
     Made made;
     ExitCode code = make(arena, diag, options, &made);
-    const char *stem = file_stem(arena, options->file);
     if (code != EXIT_FINE)
         return code;
+    WordLists lists = lists_of(arena, options, &made);
+    cJSON *json = map_json(arena, &made, &lists);
     if (!give_inputs(arena, diag, options, &made) ||
-        !write_files(arena, diag, options, &made, stem))
+        !word_lists_write(arena, diag, options, &lists, json)) {
+        cJSON_Delete(json);
         return EXIT_BAD_INPUT;
+    }
     if (options->json) {
-        cJSON *json = map_json(arena, &made, stem);
         cJSON_AddBoolToObject(json, "ok", true);
         print_json(arena, options, json);
         return EXIT_FINE;
     }
+    cJSON_Delete(json);
     print_made(arena, &made, options);
-    for (uint32_t i = 0; i < made.n_parts; i++)
-        say("wrote   %s/%s: %s instructions\n",
-            options->out ? options->out : ".", part_name(arena, &made, stem, i),
-            with_commas(arena, made.part[i].end - made.part[i].first));
-    say("wrote   %s/%s.before.bin, %s.map.json\n",
-        options->out ? options->out : ".", stem, stem);
+    word_lists_say(arena, options, &lists);
     return EXIT_FINE;
 }
 
