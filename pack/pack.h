@@ -169,7 +169,8 @@ void pack_memory(Arena *arena, const PackProblem *problem, const char *planner,
 
 /* The same, as low as the planner can, in a pool that may have no end. Some
  * planners count from the end of memory, so there must be one: the first of
- * bound, bound + 1/32, bound + 2/32... in which they find a placement. */
+ * bound, bound + 1/32, bound + 2/32... in which they find a placement, up to
+ * 9 times the bound; what they placed is then pushed down. */
 void pack_lowest(Arena *arena, const PackProblem *problem, const char *planner,
                  PackResult *result);
 

@@ -12,6 +12,7 @@
 #include "pack/free_list.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -100,37 +101,51 @@ void pack_keep(PackResult *to, const PackResult *from, uint32_t n_bufs) {
     *to = kept;
 }
 
-/* Runs one row; `*result` and `*used` change if it is the first, or better. */
+static PackResult new_candidate(Arena *arena, const PackProblem *problem,
+                                const PackResult *result) {
+    PackResult candidate = new_result(arena, problem);
+    candidate.bound = result->bound;
+    candidate.cost_bound = result->cost_bound;
+    return candidate;
+}
+
+/* Judges it; `*result` and `*used` change if it is the first, or better. */
+static void consider(const PackProblem *problem, const char *planner,
+                     PackResult *candidate, PackResult *result,
+                     const char **used) {
+    Arena *scratch = arena_new("judge");
+    pack_measure(problem, candidate);
+    if (candidate->status == PACK_FITS) {
+        const char *wrong = pack_verify(scratch, problem, candidate);
+        if (wrong)
+            bug("planner %s: %s", planner, wrong);
+    }
+    arena_free(scratch);
+    if (!*used || pack_better(candidate, result)) {
+        pack_keep(result, candidate, problem->n_bufs);
+        *used = planner;
+        pack_tell(problem, result);
+    }
+    if (candidate->bound > result->bound)
+        result->bound = candidate->bound;
+    if (candidate->cost_bound > result->cost_bound)
+        result->cost_bound = candidate->cost_bound;
+    result->proved = result->status == PACK_FITS &&
+                     result->cost == result->cost_bound &&
+                     pack_height(result) == result->bound;
+}
+
 static void try_planner(const PackProblem *problem, const Planner *planner,
                         PackResult *result, const char **used) {
     Arena *scratch = arena_new("planner");
-    PackResult candidate = new_result(scratch, problem);
-    candidate.bound = result->bound;
-    candidate.cost_bound = result->cost_bound;
+    PackResult candidate = new_candidate(scratch, problem, result);
     const uint64_t *offset = candidate.offset;
     Arena *work = arena_new("work");
     planner->run(work, problem, &candidate);
     arena_free(work); /* before the judge needs as much */
     if (candidate.offset != offset)
         bug("planner %s: offsets of its own", planner->name);
-    pack_measure(problem, &candidate);
-    if (candidate.status == PACK_FITS) {
-        const char *wrong = pack_verify(scratch, problem, &candidate);
-        if (wrong)
-            bug("planner %s: %s", planner->name, wrong);
-    }
-    if (!*used || pack_better(&candidate, result)) {
-        pack_keep(result, &candidate, problem->n_bufs);
-        *used = planner->name;
-        pack_tell(problem, result);
-    }
-    if (candidate.bound > result->bound)
-        result->bound = candidate.bound;
-    if (candidate.cost_bound > result->cost_bound)
-        result->cost_bound = candidate.cost_bound;
-    result->proved = result->status == PACK_FITS &&
-                     result->cost == result->cost_bound &&
-                     pack_height(result) == result->bound;
+    consider(problem, planner->name, &candidate, result, used);
     arena_free(scratch);
 }
 
@@ -189,18 +204,55 @@ void pack_memory(Arena *arena, const PackProblem *problem, const char *planner,
         give_up(problem, result);
 }
 
-/* Whatever is pushed down in a pool of its own ends below this. */
-static uint64_t highest_use(const PackProblem *problem) {
-    uint64_t sum = 0, pin = 0;
-    for (uint32_t b = 0; b < problem->n_bufs; b++) {
-        const Buffer *buf = &problem->buf[b];
-        sum += buf->bytes[0] + buf_align(&problem->pool[0], buf);
-        if (buf->pin_pool >= 0 && buf->pin_offset > pin)
-            pin = buf->pin_offset;
-        if (sum > INT64_MAX / 4)
-            return UINT64_MAX;
-    }
-    return sum + pin;
+/* Can the bundle lie no higher, for its alignments and the pool's end? */
+static bool is_highest(const Clusters *bundles, const Cluster *bundle,
+                       const PackResult *result) {
+    uint32_t root = bundle->root;
+    int64_t at = (int64_t)result->offset[root] - bundles->low[root];
+    int64_t up = bundle_up(bundles, bundle, 0, at + 1);
+    uint64_t end = (uint64_t)(up + bundle_bytes(bundles, bundle, 0));
+    return up < 0 || end > bundles->problem->pool[0].size;
+}
+
+/* Does a buffer lie at the end of the pool that need not? */
+static bool is_at_end(const PackProblem *problem, const PackResult *result) {
+    Arena *scratch = arena_new("end");
+    const Clusters *bundles = bundles_new(scratch, problem);
+    bool at_end = false;
+    for (uint32_t i = 0; i < bundles->n && !at_end; i++)
+        at_end = bundles->bundle[i].pin_pool < 0 &&
+                 is_highest(bundles, &bundles->bundle[i], result);
+    arena_free(scratch);
+    return at_end;
+}
+
+typedef struct Key {
+    uint64_t at;
+    uint32_t buf;
+} Key;
+
+static int lowest_first(const void *a, const void *b) {
+    const Key *x = a, *y = b;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return x->buf < y->buf ? -1 : x->buf > y->buf;
+}
+
+/* Pushes all down: each buffer into its lowest gap, the lowest first. */
+static void push_down(const PackProblem *problem, const char *planner,
+                      PackResult *result) {
+    Arena *scratch = arena_new("push down");
+    PackResult low = new_candidate(scratch, problem, result);
+    low.nodes = result->nodes;
+    Key *key = ARENA_ARRAY(scratch, Key, problem->n_bufs);
+    for (uint32_t b = 0; b < problem->n_bufs; b++)
+        key[b] = (Key){result->offset[b], b};
+    qsort(key, problem->n_bufs, sizeof *key, lowest_first);
+    Placer *placer = placer_new(scratch, problem, &low);
+    for (uint32_t i = 0; i < problem->n_bufs; i++)
+        placer_put_lowest(placer, key[i].buf);
+    consider(problem, planner, &low, result, &planner);
+    arena_free(scratch);
 }
 
 void pack_lowest(Arena *arena, const PackProblem *problem, const char *planner,
@@ -208,22 +260,21 @@ void pack_lowest(Arena *arena, const PackProblem *problem, const char *planner,
     enum { PARTS = 32, MOST = 8 * PARTS };
     const char *used;
     pack_memory(arena, problem, planner, true, result, &used);
-    if (result->status != PACK_FITS || problem->any_fit ||
-        problem->n_pools != 1)
+    if (result->status != PACK_FITS || result->proved || problem->any_fit ||
+        problem->n_pools != 1 || !is_at_end(problem, result))
         return;
     PackProblem ended = *problem;
-    uint64_t bound = result->bound, most = highest_use(problem);
-    bool counted =
-        result->height[0] > most || result->height[0] == problem->pool[0].size;
-    for (uint64_t k = 0; k <= MOST && counted && !pack_late(problem); k++) {
+    uint64_t bound = result->bound;
+    for (uint64_t k = 0; k < MOST && !pack_late(problem); k++) {
         PackResult found;
-        ended.pool[0].size = k < MOST ? bound + bound / PARTS * k : most;
+        ended.pool[0].size = bound + bound / PARTS * k;
         if (ended.pool[0].size >= result->height[0])
-            return;
+            break;
         pack_memory(arena, &ended, planner, true, &found, &used);
         if (found.status == PACK_FITS) {
             *result = found;
-            return;
+            break;
         }
     }
+    push_down(problem, used, result);
 }
