@@ -361,6 +361,17 @@ static bool lower_rename(Lower *l, const Node *node) {
            low_refuse(l, node, "only the same codes in another shape");
 }
 
+static bool refuse_kind(const Lower *l, const Node *node) {
+    const char *why = "no layer of this machine: only convolutions, inner "
+                      "products, pools, sums, concats and ReLU";
+    bool last = node->n_in == 1 && graph_is_output(l->g, node->out[0]);
+    if (last)
+        why =
+            arena_printf(l->arena, "%s; --outputs %s leaves it to a processor",
+                         why, graph_tensor(l->g, node->in[0])->name);
+    return low_refuse(l, node, why);
+}
+
 static bool lower_node(Lower *l, const Node *node) {
     switch (node->op) {
     case OP_INPUT:
@@ -382,9 +393,7 @@ static bool lower_node(Lower *l, const Node *node) {
     case OP_IDENTITY:
         return lower_rename(l, node);
     default:
-        return low_refuse(l, node,
-                          "no layer of this machine: only convolutions, inner "
-                          "products, pools, sums, concats and ReLU");
+        return refuse_kind(l, node);
     }
 }
 
