@@ -41,25 +41,6 @@ class Net(vta.Net):
             self.codes = draw
 
 
-def chain(net):
-    """Strides, windows, channels that fill no word, kernels of all kinds."""
-    at = net.input(3, 40, 36)
-    at = net.conv("c1", at, 24, 3, 2, 1, "relu")
-    at = net.conv("c2", at, 40, 3, 1, 1)
-    at = net.conv("c3", at, 33, 1, 1, 0, "relu", bias=False)
-    at = net.conv("c4", at, 20, 5, 1, 4, d=2)
-    return net.fc("f", net.conv("c5", at, 70, 3, 2, 0, kw=1), 37)
-
-
-def sums(net):
-    """Operands of several scales."""
-    at = net.input(20, 30, 40)
-    a = net.conv("a", at, 20, 1)
-    b = net.conv("b", at, 20, 3, 1, 1, "relu")
-    at = net.add("sum", a, b, "relu")
-    return net.add("again", at, net.conv("d", at, 20, 1, scale=4.0), scale=8.0)
-
-
 def beside(net):
     """Members of a concat in place, pools, one filter a channel."""
     at = net.conv("c", net.input(16, 21, 19), 32, 3, 1, 1)
@@ -77,7 +58,7 @@ def rings(net):
     return net.conv("f", net.max_pool("p", at, 3, 2, 1), 32, 1)
 
 
-NETS = {"chain": chain, "sums": sums, "beside": beside, "rings": rings,
+NETS = {"chain": vta.chain, "sums": vta.sums, "beside": beside, "rings": rings,
         "image": lambda n: n.conv("c", n.input(3, 96, 128), 64, 7, 2, 3, "relu"),
         "deep": lambda n: n.conv("c", n.input(272, 14, 14), 288, 3, 1, 1)}
 LONG = {"wide": lambda n: n.conv("c", n.input(16, 64, 300), 64, 3, 1, 1),
