@@ -20,6 +20,11 @@ enum { MAX_EXTENDS = 16 };
 
 /* ---- keys ---- */
 
+bool read_inherited(const Reader *r, Loc said) {
+    const char *own = r->spec->loc.file;
+    return said.line && said.file && own && strcmp(said.file, own) != 0;
+}
+
 void read_ignore(YamlNode *node) {
     node->used = true;
     for (uint32_t i = 0; i < node->n; i++)

@@ -54,6 +54,9 @@ typedef struct Section {
  * that is no map is an error and false. */
 bool read_keys(Reader *r, YamlNode *map, const Section *section, void *out);
 
+/* Whether it is said in a file that the machine's own extends. */
+bool read_inherited(const Reader *r, Loc said);
+
 /* Marks all under `node` as used: what is wrong there was reported. */
 void read_ignore(YamlNode *node);
 /* yaml_is that does so. */

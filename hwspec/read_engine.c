@@ -51,6 +51,17 @@ static bool read_runs(Reader *r, YamlNode *node, void *out) {
     return ok && ops && !wrong;
 }
 
+/* Whether the engine runs an operator of which something is said. If not, that
+ * is a mistake, but void where it is inherited. */
+static bool engine_runs(Reader *r, const HwEngine *engine, uint32_t op,
+                        Loc said) {
+    bool runs = engine->ops >> op & 1;
+    if (!runs && !r->runs_unclear && !read_inherited(r, said))
+        diag_error(r->diag, said, "the engine does not run `%s`",
+                   hw_op_name[op]);
+    return runs;
+}
+
 /* A list is meant for all operators of the engine. */
 static bool read_acts(Reader *r, YamlNode *node, void *out) {
     HwEngine *engine = out;
@@ -66,11 +77,10 @@ static bool read_acts(Reader *r, YamlNode *node, void *out) {
         return false;
     for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
         YamlNode *acts = yaml_get(node, hw_op_name[op]);
-        if (acts)
+        if (acts && engine_runs(r, engine, op, acts->loc))
             read_names(r, acts, hw_act_name, &engine->acts[op]);
-        if (acts && !(engine->ops >> op & 1) && !r->runs_unclear)
-            diag_error(r->diag, acts->loc, "the engine does not run `%s`",
-                       hw_op_name[op]);
+        else if (acts)
+            read_ignore(acts);
     }
     return true;
 }
@@ -92,12 +102,10 @@ static bool read_passes(Reader *r, YamlNode *node, void *out) {
     bool ok = read_is(r, node, YAML_MAP);
     for (uint32_t op = 0; ok && op < HW_OP_COUNT; op++) {
         YamlNode *passes = yaml_get(node, hw_op_name[op]);
-        if (!passes)
-            continue;
-        if (!(engine->ops >> op & 1) && !r->runs_unclear)
-            diag_error(r->diag, passes->loc, "the engine does not run `%s`",
-                       hw_op_name[op]);
-        ok = read_count(r, passes, &engine->passes[op]);
+        if (passes && engine_runs(r, engine, op, passes->loc))
+            ok = read_count(r, passes, &engine->passes[op]);
+        else if (passes)
+            read_ignore(passes);
     }
     return ok;
 }

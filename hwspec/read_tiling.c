@@ -130,7 +130,8 @@ static bool read_memory_index(Reader *r, YamlNode *node, void *out) {
     return k >= 0;
 }
 
-/* Operators that some engine runs, of parts of a volume too. */
+/* Operators that some engine runs, of parts of a volume too. Those that a
+ * variant of a machine runs no more are left out. */
 static bool read_run_ops(Reader *r, YamlNode *node, void *out) {
     HwOps ops;
     if (!read_ops(r, node, &ops))
@@ -139,11 +140,14 @@ static bool read_run_ops(Reader *r, YamlNode *node, void *out) {
         return true; /* that was reported */
     for (uint32_t i = 0; i < node->n; i++) {
         uint32_t op;
-        if (yaml_enum(r->diag, node->item[i], hw_op_name, &op) &&
-            hwspec_engine(r->spec, (HwOp)op) < 0 && !r->runs_unclear)
+        bool known = yaml_enum(r->diag, node->item[i], hw_op_name, &op);
+        bool lacks = known && hwspec_engine(r->spec, (HwOp)op) < 0;
+        if (lacks && read_inherited(r, node->item[i]->loc))
+            ops &= ~((HwOps)1 << op);
+        else if (lacks && !r->runs_unclear)
             diag_error(r->diag, node->item[i]->loc, "no engine runs `%s`",
                        hw_op_name[op]);
-        else if (ops >> op & 1 && hw_op_traits[op] & HW_WHOLE)
+        else if (known && hw_op_traits[op] & HW_WHOLE)
             diag_error(r->diag, node->item[i]->loc,
                        "`%s` runs on whole volumes only", hw_op_name[op]);
     }

@@ -388,6 +388,35 @@ static void shipped_targets(void **state) {
     arena_free(arena);
 }
 
+/* What the machine that is extended says of operators which a variant does not
+ * run is void; what the variant says itself is not. */
+static void variant_of_fewer_operators(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    const char *text = "extends: vision-npu\n"
+                       "machine: {name: v}\n"
+                       "engines:\n"
+                       "  array: {runs: [conv]}\n"
+                       "  vector: {runs: [pool_max], activations: [relu]}\n";
+    const HwSpec *spec = read_text(arena, diag, text);
+    assert_string_equal(messages(arena, diag), "");
+    assert_non_null(spec);
+    assert_true(spec->engine[0].ops == (HwOps)1 << HW_OP_CONV);
+    assert_int_equal(spec->engine[0].passes[HW_OP_ATTENTION], 0);
+    assert_true(spec->tiling.rows.ops ==
+                ((HwOps)1 << HW_OP_CONV | (HwOps)1 << HW_OP_POOL_MAX));
+    text = replaced(arena, text, "[conv]", "[conv], passes: {attention: 2}");
+    text = replaced(arena, text, "[relu]", "{add: [relu]}");
+    text = arena_printf(arena, "%stiling: {ops: [conv, deconv]}\n", text);
+    assert_null(read_text(arena, diag, text));
+    assert_string_equal(messages(arena, diag),
+                        "4:45: the engine does not run `attention`\n"
+                        "5:49: the engine does not run `add`\n"
+                        "6:22: no engine runs `deconv`\n");
+    arena_free(arena);
+}
+
 static void settings_reach_base(void **state) {
     (void)state;
     Arena *arena = arena_new("test");
@@ -665,6 +694,7 @@ int main(void) {
         cmocka_unit_test(all_errors_at_once),
         cmocka_unit_test(bad_files),
         cmocka_unit_test(shipped_targets),
+        cmocka_unit_test(variant_of_fewer_operators),
         cmocka_unit_test(settings_reach_base),
         cmocka_unit_test(settings_add_keys),
         cmocka_unit_test(recorded_sizes),
