@@ -449,6 +449,18 @@ static bool relieve_buffer(Attempt *a, const Buffers *p, uint32_t buf) {
     return false;
 }
 
+/* A plan takes hundreds of packings: a search to the end has a share of the
+ * steps that are left, a power of two, so that what was asked before is known
+ * again. */
+static uint64_t exact_steps(const PlanOptions *options) {
+    enum { SHARE = 64, LEAST = 256 };
+    uint64_t most = options->budget ? options->budget->left / SHARE : 0;
+    uint64_t steps = LEAST;
+    while (steps * 2 <= most)
+        steps *= 2;
+    return options->budget && !strcmp(options->planner, "exact") ? steps : 0;
+}
+
 static bool place(Decisions *d, const Buffers *p, PackResult *result,
                   const char **planner) {
     const Facts *f = d->f;
@@ -461,8 +473,12 @@ static bool place(Decisions *d, const Buffers *p, PackResult *result,
             result->failed = PACK_NO_BUFFER;
             return place_tied(d, p, result, &blocked);
         }
-    placed_once(f->memo->memo_table, f->arena, &p->p, f->options->planner,
+    PackProblem asked = p->p;
+    asked.budget = exact_steps(f->options);
+    placed_once(f->memo->memo_table, f->arena, &asked, f->options->planner,
                 false, result, planner);
+    if (asked.budget)
+        budget_take(f->options->budget, result->nodes);
     return result->status == PACK_FITS;
 }
 
