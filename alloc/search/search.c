@@ -380,6 +380,15 @@ bool search_is_small(const Search *s) {
     return s->schedule->n_steps <= SMALL;
 }
 
+/* Whether rows of a volume, one transfer after the other, may take less time
+ * than the volume at once: bursts and rows are counted of each by itself. */
+static bool rows_may_pay(const HwSpec *spec) {
+    bool any = false;
+    for (uint32_t m = spec->n_active; m < spec->n_memories; m++)
+        any |= spec->memory[m].burst > 1 || spec->memory[m].row_setup > 0;
+    return any && spec->tiling.kind == HW_TILING_SOFTWARE;
+}
+
 /* Everything stays, nothing moves but what must, and little is waited for: no
  * other plan is much better. Of a small network a little is not passed over:
  * tiles may write behind, but for partitions, where operands lie apart. */
@@ -394,7 +403,8 @@ static bool is_enough(const Search *s, const Trial *t) {
     return plan->keeps_all && !tiles->always && !s->hastens &&
            !(small && tiles->n && !has_partitions(spec)) &&
            moved - s->compulsory <= moved / PART &&
-           (!plan->serial || plan_waiting(plan) <= waiting);
+           (plan->serial ? plan_waiting(plan) <= waiting
+                         : !(small && rows_may_pay(spec)));
 }
 
 bool search_kept(Search *s, const Config *asked) {

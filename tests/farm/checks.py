@@ -401,9 +401,10 @@ def active(point):
 
 
 def by_place(point):
-    """Whether cycles depend on where volumes lie in a memory of this size."""
+    """Whether cycles depend on where volumes lie in a memory of this size, or
+    on how large its buffers are."""
     text = content(point, point.name + ".yaml").decode()
-    return re.search(r"partitions|extends: (xdnn|math)", text)
+    return re.search(r"partitions|buffers: \d|extends: (xdnn|math)", text)
 
 
 def asked(point):
