@@ -11,10 +11,11 @@ repaired are in tests/farm/cases, and replayed first; one whose JSON says `open`
 is known to fail, and told where it does not.
 
 usage: farm.py [--points N] [--seed S] [--only KIND] [--point K] [--long]
-               [--minutes M] [--jobs J] [--keep FOLDER] [--out FOLDER]
+               [--minutes M] [--jobs J] [--keep FOLDER] [--out FOLDER] [--first]
                [CASE.json...]
 --long: 5,000 points of a seed from the clock. --point: that one alone.
---keep: where the files of the points stay.
+--keep: where the files of the points stay. --first: ends with the first one
+that is wrong, as it is.
 """
 import argparse
 import collections
@@ -199,9 +200,9 @@ def points(which, seed, folder, options):
     counts, found = collections.Counter(), []
     end = time.monotonic() + 60 * options.minutes if options.minutes else None
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-        batch = 50 * options.jobs
+        batch = (10 if options.first else 50) * options.jobs
         for first in range(0, len(which), batch):
-            if end and time.monotonic() > end:
+            if end and time.monotonic() > end or options.first and found:
                 break
             running = [pool.submit(one, seed, k, folder, options.only,
                                    options.keep)
@@ -227,6 +228,7 @@ def parsed():
     parser.add_argument("--only", choices=list(checks.CHECKS))
     parser.add_argument("--point", type=int)
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--first", action="store_true")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep")
@@ -255,11 +257,11 @@ def main():
         bad = 0
         if options.point is None:
             bad = cases(paths, folder, options.jobs)
-        if options.cases:
+        if options.cases or bad and options.first:
             return bad > 0
         print(f"seed {options.seed}", flush=True)
         found, counts = points(which, options.seed, folder, options)
-        if found:
+        if found and not options.first:
             report(found, options.seed, folder, options.out, options.jobs)
         print(", ".join(f"{counts[name]} {name}" for name in (
             "points", "compiled", "refused", "silent", "wrong")))

@@ -13,18 +13,20 @@ copy of the tree; the checkout is only read.
 
 Three rounds, each for those that the ones before left: unit programs, the
 scripts of tests/all.py that take less than --most seconds, and the unit
-programs with sanitizers. Which lines a test runs is measured once, by a build
-with --coverage. All results are lines of JSON in
-WORK/results.jsonl, written as they come; a second run with the same folder goes
-on from there, and runs of the survivors only tests that were not run or have
-changed since.
+programs with sanitizers. Those that notice most of what reaches them (STRONG)
+come first. Which lines a test runs is measured once, by a build with
+--coverage; of the strong ones it is taken to be all. All results are lines of
+JSON in WORK/results.jsonl, written as they come; a second run with the same
+folder goes on from there, and runs of the survivors only tests that were not
+run or have changed since.
 
 usage: mutants.py [options]
   --work FOLDER    folder for the copy and the results (else a temporary one)
   --count N        mutants that count; else 200
   --seed TEXT      other mutants
   --rounds NAMES   of unit,script,asan; else all
-  --most SECONDS   of processors that a script may take; else 30
+  --most SECONDS   of processors that a script may take; else 120
+  --scripts NAMES  these alone
   --only TEXT      only mutants with this in their place, as PATH:LINE:
   --list           only print survivors of the folder: place, change, reason
 Closes with a table by room and the score; exits 1 if it is less than 90 %.
@@ -73,7 +75,9 @@ PARTS = (
 WEIGHT = {"order": 0.1, "constant": 0.6, "statement": 0.6, "result": 0.6,
           "bits": 2, "extreme": 2}
 # Scripts that look at the text of the sources, build on their own, or are this.
-SKIPPED = {"lint", "library", "llvm", "mutants", "layout_mutants", "farm"}
+SKIPPED = {"lint", "library", "llvm", "mutants", "layout_mutants"}
+# Scripts that run most of the core and end at the first difference.
+STRONG = {"figures": ["--first"], "farm": ["--first"]}
 
 # Of a test on a mutant: processor seconds and real ones, over those that it
 # takes by itself, and bytes of memory.
@@ -296,14 +300,14 @@ def sanitized(test):
                          build="build-asan")
 
 
-def script_tests():
+def script_tests(only):
     files = [path for folder in ("tests", "bench")
              for path in glob.glob(f"{folder}/*.py")]
     shared = digest_of(files + glob.glob("tests/cli/*"))
     for name, command in suite.scripts(False):
-        if name not in SKIPPED:
-            yield Test(name, "script", command, "build",
-                       ("amphora", "amphora-native"), shared)
+        if name not in SKIPPED and name in (only or [name]):
+            yield Test(name, "script", command + STRONG.get(name, []), "build",
+                       ("amphora", "amphora-native", "plan_damage"), shared)
 
 
 def lines_run(tree):
@@ -369,7 +373,8 @@ class Coverage:
         start = children_cpu()
         run = self.tree.run(test.command, 0, more=self.most)
         cost = max(children_cpu() - start, 0.01)
-        if run.verdict != "passed" or test.kind == "asan":
+        if run.verdict != "passed" or test.kind == "asan" or \
+                test.name in STRONG:
             return {"verdict": run.verdict, "cost": cost, "lines": {}}
         self.build()
         program = os.path.join(self.tree.folder, "build-coverage")
@@ -407,6 +412,8 @@ class Coverage:
     def runs(self, test, mutant):
         """Whether a test runs the line of a mutant: the line itself, or the
         last one with code before it, since a statement can be of several."""
+        if test.name in STRONG:
+            return True
         line = mutant.line
         code = self.code[mutant.path]
         while line > 0 and line not in code:
@@ -503,12 +510,14 @@ class Campaign:
         self.coverage = Coverage(self.tree, work, options.most)
         self.parts = ranked(self.tree, options.seed, options.only)
         self.quota = quotas(options.count)
+        self.scripts = options.scripts
         self.chosen = []
 
     def taken(self, tests):
-        """Those that are of use, the cheapest first."""
+        """Those that are of use, the strong and the cheap ones first."""
         return sorted((t for t in tests if self.coverage.take(t)),
-                      key=lambda t: (self.coverage.cost[t.name], t.name))
+                      key=lambda t: (t.name not in STRONG,
+                                     self.coverage.cost[t.name], t.name))
 
     def sanitized(self, tests):
         """The unit programs that run lines of survivors, with sanitizers."""
@@ -578,7 +587,7 @@ class Campaign:
         say(f"{len(tests)} unit programs")
         self.choose(tests if "unit" in rounds else [])
         if "script" in rounds:
-            self.continue_with(self.taken(script_tests()))
+            self.continue_with(self.taken(script_tests(self.scripts)))
         if "asan" in rounds:
             self.tree.configure("build-asan", "-DSANITIZE=ON",
                                 "-DCMAKE_C_COMPILER=clang")
@@ -653,7 +662,9 @@ def parse(arguments):
     parser.add_argument("--seed", default="1")
     parser.add_argument("--rounds", default="unit,script,asan",
                         type=lambda text: text.split(","))
-    parser.add_argument("--most", type=float, default=30)
+    parser.add_argument("--most", type=float, default=120)
+    parser.add_argument("--scripts", default="",
+                        type=lambda text: text.split(",") if text else [])
     parser.add_argument("--only", default="")
     return parser.parse_args(arguments)
 

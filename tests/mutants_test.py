@@ -72,6 +72,7 @@ endif()
 add_executable(hwspec_test_layout tests/hwspec/test_layout.c)
 add_executable(amphora driver/main.c)
 add_custom_target(amphora-native)
+add_custom_target(plan_damage)
 target_link_libraries(hwspec_test_layout hwspec)
 target_link_libraries(amphora hwspec)
 """,
