@@ -6,36 +6,14 @@
  * still needed is missing when it is read. Shares no code with the rest of
  * alloc but plan_volume.
  */
-#include "base/vec.h"
-#include "hwspec/insn.h"
-#include "plan/verify/memory_state.h"
+#include "plan/verify/judge.h"
 #include "plan/verify/operands.h"
-
-/* How far a node is: channels [from, channels) of columns behind `cols` of rows
- * behind `rows`, of all channels, or of those up to `end` if these come first.
- */
-typedef struct Turn {
-    uint32_t rows, cols, channels, from, end;
-    uint32_t last_rows, last_cols; /* of the last run */
-} Turn;
-
-typedef struct Judge {
-    Arena *arena;
-    const Plan *plan;
-    const Graph *g;
-    const HwSpec *spec;
-    Areas *areas;
-    Turn *turn;           /* by node: what is computed so far */
-    VEC(uint32_t) blocks; /* of weights that are there: numbers */
-    const Action *action;
-    uint32_t step; /* of the action before */
-} Judge;
 
 static const char *tensor_name(const Judge *j, TensorId t) {
     return graph_tensor(j->g, t)->name;
 }
 
-static const char *complain(Judge *j, const Placement *p, const char *what) {
+const char *judge_says(Judge *j, const Placement *p, const char *what) {
     const char *memory = j->spec->memory[p->memory].name;
     const char *tensor = tensor_name(j, p->tensor);
     if (!j->action)
@@ -66,15 +44,11 @@ static Part made_by(const Action *a) {
 static const char *check_read(Judge *j, uint32_t placement, Part part) {
     const Placement *p = &j->plan->placement[placement];
     if (!within(p, part))
-        return complain(j, p, "is read beyond the rows held");
+        return judge_says(j, p, "is read beyond the rows held");
     if (!areas_find(j->areas, p))
-        return complain(j, p, "is not there (never written, or overwritten)");
+        return judge_says(j, p, "is not there (never written, or overwritten)");
     return areas_read(j->areas, p, part) ? NULL
-                                         : complain(j, p, "is not all there");
-}
-
-static bool overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end) {
-    return a < b_end && b < a_end;
+                                         : judge_says(j, p, "is not all there");
 }
 
 /* Weights in these bytes of their memory are gone. */
@@ -82,7 +56,7 @@ static void drop_blocks(Judge *j, uint64_t first, uint64_t end) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < j->blocks.n; i++) {
         const WeightBlock *b = &j->plan->block[j->blocks.at[i] - 1];
-        if (!overlap(b->offset, b->offset + b->bytes, first, end))
+        if (!ranges_overlap(b->offset, b->offset + b->bytes, first, end))
             j->blocks.at[n++] = j->blocks.at[i];
     }
     j->blocks.n = n;
@@ -92,7 +66,7 @@ static const char *do_write(Judge *j, uint32_t placement, Part part) {
     const Placement *p = &j->plan->placement[placement];
     uint64_t first, end;
     if (!within(p, part))
-        return complain(j, p, "is written beyond its rows");
+        return judge_says(j, p, "is written beyond its rows");
     areas_write(j->areas, p, part);
     areas_bytes(j->areas, p, &first, &end);
     if (p->memory == j->spec->weights)
@@ -111,11 +85,11 @@ static const char *check_placement(Judge *j, const Placement *p) {
     const HwMemory *m = &j->spec->memory[p->memory];
     Volume v = plan_volume(j->g, p->tensor);
     if (p->bytes != address_bytes(m->layout, &p->whole))
-        return complain(j, p, "has a wrong size");
+        return judge_says(j, p, "has a wrong size");
     if (m->align && p->offset % m->align)
-        return complain(j, p, "is not aligned");
+        return judge_says(j, p, "is not aligned");
     if (p->offset > m->size || p->bytes > m->size - p->offset)
-        return complain(j, p, "leaves its memory");
+        return judge_says(j, p, "leaves its memory");
     const LineBuffer *l = &p->lines;
     bool fits = p->ring ? p->rows <= p->whole.h : p->rows == p->whole.h;
     bool wide = v.w == p->whole.w || (!p->ring && p->cols == p->whole.w);
@@ -124,12 +98,12 @@ static const char *check_placement(Judge *j, const Placement *p) {
         wide = p->whole.h == 1 && p->whole.w == lines_pixels(l, v.w);
     }
     if (p->row + p->rows > v.h || p->col + p->cols > v.w || !fits || !wide)
-        return complain(j, p, "has wrong rows");
+        return judge_says(j, p, "has wrong rows");
     if (p->c + p->n_c > v.c || p->part_c + p->n_c > p->whole.c)
-        return complain(j, p, "leaves its volume");
+        return judge_says(j, p, "leaves its volume");
     bool concat = p->n_c != p->whole.c || areas_is_concat(j->areas, p->tensor);
     if (m->buffers && !concat && !in_one_buffer(m, p))
-        return complain(j, p, "crosses a buffer's end");
+        return judge_says(j, p, "crosses a buffer's end");
     return NULL;
 }
 
@@ -138,124 +112,6 @@ static const char *check_placements(Judge *j) {
     for (uint32_t i = 0; i < j->plan->n_placements && !wrong; i++)
         wrong = check_placement(j, &j->plan->placement[i]);
     return wrong;
-}
-
-/* ---- rows that a node needs ---- */
-
-typedef struct Need {
-    int64_t first, last; /* input rows, not clipped */
-} Need;
-
-/* What an action computes along an axis (rows, columns), and from what. */
-typedef struct Along {
-    uint32_t axis, at, n, in, in_n, pad;
-} Along;
-
-static Need conv_need(const ConvAttr *c, uint32_t axis, Need out) {
-    int64_t stride = c->stride[axis], pad = c->pad[axis];
-    return (Need){out.first * stride - pad,
-                  out.last * stride - pad +
-                      (int64_t)c->dilation[axis] * (c->kernel[axis] - 1)};
-}
-
-static Need pool_need(const PoolAttr *p, uint32_t axis, uint32_t in, Need out) {
-    int64_t stride = p->stride[axis], pad = p->pad[axis];
-    if (p->global)
-        return (Need){0, (int64_t)in - 1};
-    return (Need){out.first * stride - pad,
-                  out.last * stride - pad + p->kernel[axis] - 1};
-}
-
-static Need conv_pool_need(const Node *node, uint32_t axis, uint32_t in,
-                           Need out) {
-    const ConvAttr *c = &node->attr.conv;
-    uint32_t mid =
-        conv_out_size(in, c->kernel[axis], c->stride[axis], c->dilation[axis],
-                      c->pad[axis], c->pad_end[axis]);
-    Need pool = pool_need(&node->attr.pool, axis, mid, out);
-    if (pool.first < 0)
-        pool.first = 0;
-    if (pool.last > (int64_t)mid - 1)
-        pool.last = (int64_t)mid - 1;
-    return conv_need(c, axis, pool);
-}
-
-/* Whether the rows of the input hold all that reaches the output, and nothing
- * but the padding is made besides: of a whole layer, of `size` to `made` rows,
- * what its node says; of a part, as much on both sides. */
-static bool deconv_agrees(const ConvAttr *c, uint32_t size, uint32_t made,
-                          Along x) {
-    if (x.in_n == size && x.n == made)
-        return x.at == 0 && x.in == 0 && x.pad == c->pad[x.axis];
-    int64_t s = c->stride[x.axis], end = (int64_t)x.in + x.in_n;
-    int64_t reach = (int64_t)(c->kernel[x.axis] - 1) * c->dilation[x.axis] + 1;
-    int64_t first = (int64_t)x.at + c->pad[x.axis], behind = first + x.n;
-    bool starts = x.in == 0 || ((int64_t)x.in - 1) * s + reach <= first;
-    bool ends = end == size || end * s >= behind;
-    return starts && ends && first == (int64_t)x.in * s + x.pad &&
-           behind == (end - 1) * s + reach - x.pad;
-}
-
-/* Softmax, norms and sums of each pixel by itself. */
-static bool along_channels(const Node *node) {
-    return (node->op == OP_REDUCE && node->attr.reduce.axes == 1u << 1) ||
-           (node->op == OP_SOFTMAX && node->attr.axis.axis == 1) ||
-           (node->op == OP_NORM && node->attr.norm.axis == 1 &&
-            node->attr.norm.axes == 1);
-}
-
-/* Each row of queries meets all keys. */
-static bool is_matrix_of_rows(const Node *node) {
-    return node->op == OP_MIX && node->attr.mix.windows[0] == 1 &&
-           node->attr.mix.windows[1] == 1 && node->attr.mix.shift[0] == 0 &&
-           node->attr.mix.shift[1] == 0;
-}
-
-/* Whether the tile's input and padding give its output. */
-static const char *check_along(Judge *j, const Action *a, Along x) {
-    const Node *node = graph_node(j->g, a->node);
-    const Placement *out = &j->plan->placement[a->out];
-    Volume in = plan_volume(j->g, node->in[0]);
-    Volume whole = plan_volume(j->g, node->out[0]);
-    uint32_t size = x.axis ? in.w : in.h;
-    Need made = {x.at, (int64_t)x.at + x.n - 1};
-    Need need = {0, (int64_t)size - 1};
-    if (node->op == OP_CONV)
-        need = conv_need(&node->attr.conv, x.axis, made);
-    else if (node->op == OP_POOL)
-        need = pool_need(&node->attr.pool, x.axis, size, made);
-    else if (node->op == OP_CONV_POOL)
-        need = conv_pool_need(node, x.axis, size, made);
-    else if (node->op == OP_ELTWISE || node->op == OP_SCALE ||
-             node->op == OP_ACT || node->op == OP_OFFSET ||
-             along_channels(node) || (x.axis == 0 && is_matrix_of_rows(node)))
-        need = made;
-    else if (node->op == OP_UPSAMPLE)
-        need = (Need){made.first / node->attr.up.factor[x.axis],
-                      made.last / node->attr.up.factor[x.axis]};
-    else if (node->op == OP_DECONV)
-        return deconv_agrees(&node->attr.conv, size, x.axis ? whole.w : whole.h,
-                             x)
-                   ? NULL
-                   : complain(j, out, "is computed from the wrong rows");
-    int64_t stop = need.last < size ? need.last : (int64_t)size - 1;
-    if ((int64_t)x.in - x.pad != need.first || (int64_t)x.in + x.in_n <= stop)
-        return complain(j, out, "is computed from the wrong rows");
-    return NULL;
-}
-
-static const char *check_rows(Judge *j, const Action *a) {
-    const char *wrong = check_along(
-        j, a, (Along){0, a->row, a->rows, a->in_row, a->in_rows, a->pad_top});
-    if (wrong)
-        return wrong;
-    const Node *node = graph_node(j->g, a->node);
-    bool whole = a->cols == plan_volume(j->g, node->out[0]).w;
-    if (whole && a->in_cols != plan_volume(j->g, node->in[0]).w)
-        return complain(j, &j->plan->placement[a->out],
-                        "is computed from some columns");
-    return check_along(
-        j, a, (Along){1, a->col, a->cols, a->in_col, a->in_cols, a->pad_left});
 }
 
 /* ---- actions ---- */
@@ -272,11 +128,11 @@ static const char *check_move(Judge *j, const Action *a) {
         load ? (in == HW_BACKING || in == HW_INPUT) && out == HW_ACTIVE
              : in == HW_ACTIVE && (out == HW_BACKING || out == HW_OUTPUT);
     if (!right || a->n_in != 1)
-        return complain(j, from, "is moved the wrong way");
+        return judge_says(j, from, "is moved the wrong way");
     const Placement *to = &j->plan->placement[a->out];
     if (!same_tensor(from->tensor, to->tensor) || from->c != to->c ||
         from->n_c != to->n_c)
-        return complain(j, from, "changes its name on the way");
+        return judge_says(j, from, "changes its name on the way");
     const char *wrong = check_read(j, a->in[0], made_by(a));
     return wrong ? wrong : do_write(j, a->out, made_by(a));
 }
@@ -302,10 +158,10 @@ static const char *do_copy(Judge *j, const Action *a) {
     if (a->n_in != 1 || !same_tensor(from->tensor, to->tensor) ||
         role_of(j, a->in[0]) != HW_ACTIVE || role_of(j, a->out) != HW_ACTIVE ||
         to->row != a->row || to->rows != a->rows)
-        return complain(j, from, "is copied the wrong way");
+        return judge_says(j, from, "is copied the wrong way");
     const char *wrong = check_read(j, a->in[0], made_by(a));
     if (!wrong && reaches_over(j, from, a->row))
-        wrong = complain(j, from, "is copied from a place of no address");
+        wrong = judge_says(j, from, "is copied from a place of no address");
     return wrong ? wrong : do_write(j, a->out, made_by(a));
 }
 
@@ -337,7 +193,7 @@ static const char *check_operands(Judge *j, const Action *a) {
                 (all || !each ? all_channels(j, in)
                               : in->c == out->c && in->n_c == out->n_c);
     }
-    return right ? NULL : complain(j, out, "is computed from other tensors");
+    return right ? NULL : judge_says(j, out, "is computed from other tensors");
 }
 
 /* One that is spread over the result, or is of another kind, is read as it is.
@@ -358,8 +214,8 @@ static const char *check_operand(Judge *j, const Action *a, uint32_t i) {
 static const char *check_reach(Judge *j, const Action *a) {
     const HwEngine *engine = &j->spec->engine[a->legal.engine];
     if (!(engine->ops >> a->legal.op & 1))
-        return complain(j, &j->plan->placement[a->out],
-                        "is made by an engine that cannot");
+        return judge_says(j, &j->plan->placement[a->out],
+                          "is made by an engine that cannot");
     const uint32_t *lies = engine->lies;
     for (uint32_t i = 0; i <= a->n_in; i++) {
         bool is_in = i < a->n_in;
@@ -373,9 +229,9 @@ static const char *check_reach(Judge *j, const Action *a) {
             outside = engine->ahead;
         }
         if (outside != (j->spec->memory[p->memory].role != HW_ACTIVE))
-            return complain(j, p, "is an operand on the wrong side");
+            return judge_says(j, p, "is an operand on the wrong side");
         if (!outside && reached && !(reached >> p->memory & 1))
-            return complain(j, p, "is out of the engine's reach");
+            return judge_says(j, p, "is out of the engine's reach");
     }
     return NULL;
 }
@@ -393,9 +249,9 @@ static const char *use_tile_buffers(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
     for (uint32_t i = 0; i < 3; i++) {
         if (out->memory == memory &&
-            overlap(range[i][0], range[i][1], out->offset,
-                    out->offset + out->bytes))
-            return complain(j, out, "lies in the tile buffers");
+            ranges_overlap(range[i][0], range[i][1], out->offset,
+                           out->offset + out->bytes))
+            return judge_says(j, out, "lies in the tile buffers");
         areas_drop(j->areas, memory, range[i][0], range[i][1]);
     }
     return NULL;
@@ -435,9 +291,9 @@ static const char *check_turn(Judge *j, const Action *a) {
     bool turn = t->rows == a->row + a->again && a->again <= a->rows &&
                 t->cols == a->col;
     if (turn && out->c != t->channels)
-        return complain(j, out, "has channels out of order, or twice");
+        return judge_says(j, out, "has channels out of order, or twice");
     if (!turn)
-        return complain(j, out, "is computed out of order, or twice");
+        return judge_says(j, out, "is computed out of order, or twice");
     t->last_rows = a->rows - a->again;
     t->last_cols = a->cols;
     t->channels += out->n_c;
@@ -463,19 +319,19 @@ static const char *check_weights(Judge *j, const Action *a) {
         return NULL;
     if (!needs || a->weights == 0 || a->weights > j->plan->n_blocks ||
         !holds_weights(j, a->weights))
-        return complain(j, out, "is computed without its weights");
+        return judge_says(j, out, "is computed without its weights");
     const WeightBlock *b = &j->plan->block[a->weights - 1];
     uint32_t images = j->plan->images ? j->plan->images : 1;
     uint32_t nodes = j->plan->schedule->graph->node.n / images;
     bool right = b->node.i % nodes == a->node.i % nodes && b->c == out->c &&
                  b->n_c == out->n_c;
     if (!right)
-        return complain(j, out, "is computed with other weights");
+        return judge_says(j, out, "is computed with other weights");
     uint64_t first, end;
     areas_bytes(j->areas, out, &first, &end);
     if (out->memory == j->spec->weights &&
-        overlap(b->offset, b->offset + b->bytes, first, end))
-        return complain(j, out, "is written over its weights");
+        ranges_overlap(b->offset, b->offset + b->bytes, first, end))
+        return judge_says(j, out, "is written over its weights");
     return NULL;
 }
 
@@ -483,12 +339,12 @@ static const char *do_weights(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
     const HwMemory *m = &j->spec->memory[j->spec->weights];
     if (a->weights == 0 || a->weights > j->plan->n_blocks)
-        return complain(j, out, "has no weights to load");
+        return judge_says(j, out, "has no weights to load");
     const WeightBlock *b = &j->plan->block[a->weights - 1];
     if (b->offset > m->size || b->bytes > m->size - b->offset ||
         (m->align && b->offset % m->align) ||
         b->bytes != (uint64_t)b->taps * b->n_c * m->layout->element)
-        return complain(j, out, "has weights in a wrong place");
+        return judge_says(j, out, "has weights in a wrong place");
     areas_drop(j->areas, j->spec->weights, b->offset, b->offset + b->bytes);
     drop_blocks(j, b->offset, b->offset + b->bytes);
     vec_push(j->arena, &j->blocks, a->weights);
@@ -500,7 +356,7 @@ static const char *do_run(Judge *j, const Action *a) {
     if (!wrong)
         wrong = check_reach(j, a);
     if (!wrong)
-        wrong = check_rows(j, a);
+        wrong = judge_rows(j, a);
     if (!wrong)
         wrong = check_weights(j, a);
     if (!wrong && a->style >= 0)
@@ -517,15 +373,15 @@ static const char *do_host(Judge *j, const Action *a) {
     for (uint32_t i = 0; i < a->n_in && !wrong; i++) {
         const Placement *p = &j->plan->placement[a->in[i]];
         wrong = role_of(j, a->in[i]) == HW_ACTIVE
-                    ? complain(j, p, "is read by the host")
+                    ? judge_says(j, p, "is read by the host")
                     : check_read(j, a->in[i], all_of(p));
     }
     if (wrong)
         return wrong;
     j->turn[a->node.i].rows += a->rows;
     if (role_of(j, a->out) == HW_ACTIVE)
-        return complain(j, &j->plan->placement[a->out],
-                        "is written by the host");
+        return judge_says(j, &j->plan->placement[a->out],
+                          "is written by the host");
     return do_write(j, a->out, made_by(a));
 }
 
@@ -537,143 +393,12 @@ static const char *do_concat(Judge *j, const Action *a) {
     return wrong ? wrong : check_turn(j, a);
 }
 
-/* ---- side by side ---- */
-
-/* Rows of its operand i that the action touches, as rows of the volume; engines
- * know where volumes are, and where in a ring, but not of fewer rows. */
-static void rows_touched(const Action *a, uint32_t i, const Placement *p,
-                         uint32_t *row, uint32_t *rows) {
-    bool reads = i < a->n_in && a->kind == ACTION_RUN;
-    *row = reads ? a->in_row : a->row;
-    *rows = reads ? a->in_rows : a->rows;
-    if (reads && i == 1 && hw_op_traits[a->legal.op] & HW_MATRIX) {
-        *row = p->row;
-        *rows = p->rows;
-    }
-    if (!p->ring && a->kind != ACTION_LOAD && a->kind != ACTION_STORE) {
-        *row = p->row;
-        *rows = p->rows;
-    }
-    *row -= p->ring ? 0 : p->row;
-}
-
-/* Whether a row of one lies where a row of the other does, h of them there. */
-static bool rows_meet(uint32_t h, uint32_t row, uint32_t rows, uint32_t other,
-                      uint32_t others) {
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t k = 0; k < others && k < h; k++)
-            if ((row + r) % h == (other + k) % h)
-                return true;
-    return false;
-}
-
-/* Whether both are of one volume, and other channels or rows of it. */
-static bool parts_apart(const Placement *p, uint32_t p_row, uint32_t p_rows,
-                        const Placement *out, uint32_t row, uint32_t rows) {
-    return p->offset == out->offset && volumes_same(&p->whole, &out->whole) &&
-           (!overlap(p->part_c, p->part_c + p->n_c, out->part_c,
-                     out->part_c + out->n_c) ||
-            !rows_meet(p->whole.h, row, rows, p_row, p_rows));
-}
-
-/* What one action writes, another of the same step must not touch. */
-static const char *check_apart(Judge *j, const Action *a, const Action *b) {
-    const Placement *out = &j->plan->placement[a->out];
-    uint64_t first, end, p_first, p_end;
-    uint32_t row, rows, p_row, p_rows;
-    areas_bytes(j->areas, out, &first, &end);
-    rows_touched(a, a->n_in, out, &row, &rows);
-    for (uint32_t i = 0; i <= b->n_in; i++) {
-        const Placement *p =
-            &j->plan->placement[i < b->n_in ? b->in[i] : b->out];
-        areas_bytes(j->areas, p, &p_first, &p_end);
-        rows_touched(b, i, p, &p_row, &p_rows);
-        if (p->memory != out->memory || !overlap(p_first, p_end, first, end))
-            continue;
-        if (!parts_apart(p, p_row, p_rows, out, row, rows))
-            return complain(j, out, "is written where another works");
-    }
-    return NULL;
-}
-
-/* Whether both hold the same elements of volumes that are alike. */
-static bool same_place(const Placement *a, const Placement *b) {
-    return a->memory == b->memory && a->offset == b->offset &&
-           volumes_same(&a->whole, &b->whole) && a->part_c == b->part_c &&
-           a->n_c == b->n_c && a->row == b->row && a->rows == b->rows &&
-           a->col == b->col && a->cols == b->cols && a->ring == b->ring;
-}
-
-/* What an action writes, it does not read but in the same place. */
-static const char *check_in_place(Judge *j, const Action *a) {
-    const Placement *out = &j->plan->placement[a->out];
-    bool in_place = j->spec->engine[a->legal.engine].in_place;
-    uint64_t first, end, p_first, p_end;
-    uint32_t row, rows, p_row, p_rows;
-    areas_bytes(j->areas, out, &first, &end);
-    rows_touched(a, a->n_in, out, &row, &rows);
-    for (uint32_t i = 0; i < a->n_in; i++) {
-        const Placement *p = &j->plan->placement[a->in[i]];
-        areas_bytes(j->areas, p, &p_first, &p_end);
-        rows_touched(a, i, p, &p_row, &p_rows);
-        bool apart = p->memory != out->memory ||
-                     !overlap(p_first, p_end, first, end) ||
-                     parts_apart(p, p_row, p_rows, out, row, rows);
-        if (!apart && !(in_place && same_place(p, out)))
-            return complain(j, out, "is written over its operand");
-    }
-    return NULL;
-}
-
-/* An engine runs what it has, one action at a time, and beside certain others.
- */
-static const char *check_engines(Judge *j, const Action *a, const Action *b) {
-    const HwEngine *mine = &j->spec->engine[a->legal.engine],
-                   *other = &j->spec->engine[b->legal.engine];
-    bool beside = mine->beside >> b->legal.engine & 1 ||
-                  other->beside >> a->legal.engine & 1;
-    return beside || j->spec->tiling.rows.moves == HW_MOVES_QUEUED
-               ? NULL
-               : complain(j, &j->plan->placement[a->out],
-                          "is made beside what its engine cannot run beside");
-}
-
-static bool at_work(const Action *a) {
-    return a->kind != ACTION_CONCAT && a->kind != ACTION_HOST;
-}
-
-static bool on_engine(const Action *a) {
-    return a->kind == ACTION_RUN || a->kind == ACTION_COPY;
-}
-
-/* All that follow with the same number run at the same time; as do all whole
- * nodes of one step of the schedule. */
-static const char *check_step(Judge *j, const Action *a, const Action *end) {
-    bool several = j->plan->schedule->step[a->at].n > 1;
-    const char *wrong = NULL;
-    for (const Action *b = a + 1;
-         at_work(a) && b < end && b->step == a->step && at_work(b) && !wrong;
-         b++) {
-        if (!(wrong = check_apart(j, a, b)))
-            wrong = check_apart(j, b, a);
-        if (!wrong && on_engine(a) && on_engine(b))
-            wrong = check_engines(j, a, b);
-    }
-    for (const Action *b = a + 1; a->kind == ACTION_RUN && several && b < end &&
-                                  b->at == a->at && !wrong;
-         b++)
-        if (b->kind == ACTION_RUN && b->node.i != a->node.i &&
-            !(wrong = check_apart(j, a, b)))
-            wrong = check_apart(j, b, a);
-    return wrong;
-}
-
 /* ---- the whole ---- */
 
 static const char *check_views(Judge *j, const Action *a) {
     for (uint32_t i = 0; i <= a->n_in; i++)
         if (!view_agrees(j->plan, a, i))
-            return complain(
+            return judge_says(
                 j, &j->plan->placement[i < a->n_in ? a->in[i] : a->out],
                 "lies elsewhere than the instruction would say");
     return NULL;
@@ -685,21 +410,21 @@ static const char *check_order(Judge *j, const Action *a) {
     if (own || a->kind == ACTION_HOST || a->kind == ACTION_CONCAT)
         return NULL;
     if (a->step < j->step)
-        return complain(j, &j->plan->placement[a->out],
-                        "is of a step that is over");
+        return judge_says(j, &j->plan->placement[a->out],
+                          "is of a step that is over");
     j->step = a->step;
     return NULL;
 }
 
 static const char *do_action(Judge *j) {
     const Action *a = j->action;
-    const char *wrong = check_step(j, a, j->plan->action + j->plan->n_actions);
+    const char *wrong = judge_step(j, a, j->plan->action + j->plan->n_actions);
     if (!wrong)
         wrong = check_order(j, a);
     if (!wrong)
         wrong = check_views(j, a);
     if (!wrong && on_engine(a))
-        wrong = check_in_place(j, a);
+        wrong = judge_in_place(j, a);
     if (wrong)
         return wrong;
     switch (a->kind) {
@@ -761,7 +486,7 @@ static const char *check_host_side(Judge *j) {
         const Placement **first = &at[p->tensor.i * 2 + (role == HW_OUTPUT)];
         if (*first && ((*first)->offset != p->offset ||
                        !volumes_same(&(*first)->whole, &p->whole)))
-            return complain(j, p, "lies in two places");
+            return judge_says(j, p, "lies in two places");
         *first = p;
     }
     return NULL;

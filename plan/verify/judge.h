@@ -1,0 +1,53 @@
+/* judge.h - a plan while it is replayed, for the files of the judge.
+ *
+ * Each check gives NULL, or a sentence on what is wrong.
+ */
+#ifndef PLAN_VERIFY_JUDGE_H
+#define PLAN_VERIFY_JUDGE_H
+
+#include "base/vec.h"
+#include "hwspec/insn.h"
+#include "plan/verify/memory_state.h"
+
+/* How far a node is: channels [from, channels) of columns behind `cols` of rows
+ * behind `rows`, of all channels, or of those up to `end` if these come first.
+ */
+typedef struct Turn {
+    uint32_t rows, cols, channels, from, end;
+    uint32_t last_rows, last_cols; /* of the last run */
+} Turn;
+
+typedef struct Judge {
+    Arena *arena;
+    const Plan *plan;
+    const Graph *g;
+    const HwSpec *spec;
+    Areas *areas;
+    Turn *turn;           /* by node: what is computed so far */
+    VEC(uint32_t) blocks; /* of weights that are there: numbers */
+    const Action *action;
+    uint32_t step; /* of the action before */
+} Judge;
+
+/* `what`: is wrong with the placement, in this action. */
+const char *judge_says(Judge *j, const Placement *p, const char *what);
+
+static inline bool ranges_overlap(uint64_t a, uint64_t a_end, uint64_t b,
+                                  uint64_t b_end) {
+    return a < b_end && b < a_end;
+}
+static inline bool on_engine(const Action *a) {
+    return a->kind == ACTION_RUN || a->kind == ACTION_COPY;
+}
+
+/* input_rows.c: whether the rows, columns and padding that a run reads give
+ * those that it makes. */
+const char *judge_rows(Judge *j, const Action *a);
+
+/* side_by_side.c: what an action writes, it reads only in the same place. */
+const char *judge_in_place(Judge *j, const Action *a);
+/* What one action writes, no other of its step touches; engines run beside
+ * those that the machine lets them. `end`: of all actions. */
+const char *judge_step(Judge *j, const Action *a, const Action *end);
+
+#endif
