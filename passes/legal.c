@@ -28,306 +28,6 @@ const char *legal_say(Arena *arena, const char *format, ...) {
     return text;
 }
 
-/* ---- abstract operations ---- */
-
-static HwOp conv_op(const Graph *g, const Node *node) {
-    const ConvAttr *conv = &node->attr.conv;
-    uint32_t in_c = shape_dim(&graph_tensor(g, node->in[0])->shape, 1);
-    if (conv->groups < 2)
-        return HW_OP_CONV;
-    bool depthwise = conv->groups == in_c && conv->groups == conv->out_c;
-    return depthwise ? HW_OP_CONV_DEPTHWISE : HW_OP_CONV_GROUPED;
-}
-
-static HwOp conv_pool_op(const Node *node) {
-    if (node->attr.conv.groups > 1)
-        return HW_OP_HOST;
-    return node->attr.pool.kind == POOL_MAX ? HW_OP_CONV_POOL_MAX
-                                            : HW_OP_CONV_POOL_AVG;
-}
-
-/* One number by channel, of one image. */
-static bool is_by_channel(const Shape *shape, const Shape *out) {
-    return out->rank == 4 && shape->rank == 4 && shape->dim[0] == 1 &&
-           shape->dim[1] == out->dim[1] &&
-           shape_count(shape) == shape->dim[1] && !shape_equal(shape, out);
-}
-
-static HwOp elt_op(const Graph *g, const Node *node) {
-    bool by_channel =
-        node->n_in == 2 && is_by_channel(&graph_tensor(g, node->in[1])->shape,
-                                         &graph_tensor(g, node->in[0])->shape);
-    switch (node->attr.elt.kind) {
-    case ELT_ADD:
-        return by_channel ? HW_OP_ADD_CHANNELS : HW_OP_ADD;
-    case ELT_MUL:
-        return by_channel ? HW_OP_MUL_CHANNELS : HW_OP_MUL;
-    case ELT_MAX:
-        return HW_OP_MAX;
-    default:
-        return HW_OP_HOST;
-    }
-}
-
-static HwOp gather_op(const Graph *g, const Node *node) {
-    return node->attr.gather.axis == 1 && quant_picks(g, node) ? HW_OP_GATHER
-                                                               : HW_OP_HOST;
-}
-
-/* Over the channels of each pixel, or over planes of some channels. */
-static HwOp norm_op(const Graph *g, const Node *node) {
-    const Shape *in = &graph_tensor(g, node->in[0])->shape;
-    uint32_t axis = node->attr.norm.axis, axes = node->attr.norm.axes;
-    axes = axes ? axes : in->rank - axis;
-    if (axis == 1 && axes == 1)
-        return node->attr.norm.rms ? HW_OP_RMSNORM : HW_OP_LAYERNORM;
-    bool planes = axis == 1 ? axes == 3 : axis == 2 && axes == 2;
-    return in->rank == 4 && planes && !node->attr.norm.rms ? HW_OP_GROUP_NORM
-                                                           : HW_OP_HOST;
-}
-
-/* Of one image; the host's own forms are of any rank. */
-static HwOp reduce_op(const Node *node) {
-    static const HwOp op[REDUCE_COUNT] = {[REDUCE_MEAN] = HW_OP_REDUCE_MEAN,
-                                          [REDUCE_SUM] = HW_OP_REDUCE_SUM,
-                                          [REDUCE_MAX] = HW_OP_REDUCE_MAX};
-    bool known = op[node->attr.reduce.kind] && node->act.kind == ACT_NONE &&
-                 node->attr.reduce.axes == 1u << 1;
-    return known ? op[node->attr.reduce.kind] : HW_OP_HOST;
-}
-
-/* Axes that volumes have. */
-static bool is_volume(const Shape *shape) {
-    return shape->rank >= 1 && shape->rank <= 4 &&
-           (shape->rank == 1 || shape->dim[0] == 1);
-}
-
-static HwOp node_op(const Graph *g, const Node *node) {
-    switch (node->op) {
-    case OP_CONV:
-        return conv_op(g, node);
-    case OP_DECONV:
-        return HW_OP_DECONV;
-    case OP_CONV_POOL:
-        return conv_pool_op(node);
-    case OP_POOL:
-        return node->attr.pool.kind == POOL_MAX ? HW_OP_POOL_MAX
-                                                : HW_OP_POOL_AVG;
-    case OP_FC:
-        return HW_OP_FC;
-    case OP_SCALE:
-        return HW_OP_SCALE;
-    case OP_ACT:
-        return HW_OP_ACT;
-    case OP_ELTWISE:
-        return elt_op(g, node);
-    case OP_CONCAT:
-        return HW_OP_CONCAT;
-    case OP_UPSAMPLE:
-        return HW_OP_UPSAMPLE;
-    case OP_GATHER:
-        return gather_op(g, node);
-    case OP_SOFTMAX:
-        return node->attr.axis.axis == 1 ? HW_OP_SOFTMAX : HW_OP_HOST;
-    case OP_NORM:
-        return norm_op(g, node);
-    case OP_MIX:
-        return node->attr.mix.attends       ? HW_OP_ATTENTION
-               : node->attr.mix.over_pixels ? HW_OP_MATMUL_PIXELS
-                                            : HW_OP_MATMUL_CHANNELS;
-    case OP_OFFSET:
-        return node->attr.offset.times ? HW_OP_MUL_CONSTANTS
-                                       : HW_OP_ADD_CONSTANTS;
-    case OP_PIXELS:
-        return HW_OP_GATHER_PIXELS;
-    case OP_REDUCE:
-        return reduce_op(node);
-    case OP_RESHAPE:
-        return HW_OP_RESHAPE;
-    case OP_TRANSPOSE:
-        return node->attr.perm.dim[0] == 0 && node->attr.perm.rank <= 4 &&
-                       node->attr.perm.rank >= 3
-                   ? HW_OP_TRANSPOSE
-                   : HW_OP_HOST;
-    default:
-        return HW_OP_HOST;
-    }
-}
-
-HwOp legal_op(const Graph *g, NodeId node) {
-    return node_op(g, graph_node(g, node));
-}
-
-/* ---- quantities ---- */
-
-static uint32_t difference(uint32_t a, uint32_t b) {
-    return a > b ? a - b : b - a;
-}
-
-static uint32_t uneven(const Part *p, int axis) {
-    return difference(p->pad[axis], p->pad_end[axis]);
-}
-
-static uint32_t not_same(const Part *p, int axis) {
-    uint32_t same = (p->kernel[axis] - 1) / 2;
-    return larger32(difference(p->pad[axis], same),
-                    difference(p->pad_end[axis], same));
-}
-
-/* Without replication, which may be off, and never takes fewer. */
-static uint64_t weight_rows(const Part *p) {
-    uint32_t area = p->kernel[0] * p->kernel[1];
-    return hwspec_weight_rows(hwspec_repl_none(p->spec, p->in.c / p->groups),
-                              area);
-}
-
-#define QUANTITY(NAME, expression)                                             \
-    static uint64_t quantity_##NAME(const Part *p) {                           \
-        return expression;                                                     \
-    }
-QUANTITY(KERNEL_W, p->kernel[1])
-QUANTITY(KERNEL_H, p->kernel[0])
-QUANTITY(STRIDE_W, p->stride[1])
-QUANTITY(STRIDE_H, p->stride[0])
-QUANTITY(PAD_W, p->pad[1])
-QUANTITY(PAD_H, p->pad[0])
-QUANTITY(PAD_UNEVEN, larger32(uneven(p, 0), uneven(p, 1)))
-QUANTITY(PAD_NOT_SAME, larger32(not_same(p, 0), not_same(p, 1)))
-QUANTITY(DILATION_W, p->dilation[1])
-QUANTITY(DILATION_H, p->dilation[0])
-QUANTITY(IN_C, p->in.c)
-QUANTITY(IN_W, p->in.w)
-QUANTITY(IN_H, p->in.h)
-QUANTITY(OUT_C, p->out.c)
-QUANTITY(OUT_W, p->out.w)
-QUANTITY(OUT_H, p->out.h)
-QUANTITY(TAPS, (uint64_t)p->kernel[0] * p->kernel[1] * (p->in.c / p->groups))
-QUANTITY(WEIGHT_ROWS, weight_rows(p))
-QUANTITY(FACTOR_W, p->factor[1])
-QUANTITY(FACTOR_H, p->factor[0])
-#undef QUANTITY
-
-typedef struct Quantity {
-    uint32_t of; /* PART_... */
-    uint64_t (*value)(const Part *p);
-} Quantity;
-
-static const Quantity quantities[HW_LIMIT_COUNT] = {
-#define ROW(NAME, part) [HW_LIMIT_##NAME] = {part, quantity_##NAME}
-    ROW(KERNEL_W, PART_WINDOW),   ROW(KERNEL_H, PART_WINDOW),
-    ROW(STRIDE_W, PART_WINDOW),   ROW(STRIDE_H, PART_WINDOW),
-    ROW(PAD_W, PART_WINDOW),      ROW(PAD_H, PART_WINDOW),
-    ROW(PAD_UNEVEN, PART_WINDOW), ROW(PAD_NOT_SAME, PART_WINDOW),
-    ROW(DILATION_W, PART_WINDOW), ROW(DILATION_H, PART_WINDOW),
-    ROW(IN_C, PART_VOLUME),       ROW(IN_W, PART_VOLUME),
-    ROW(IN_H, PART_VOLUME),       ROW(OUT_C, PART_VOLUME),
-    ROW(OUT_W, PART_VOLUME),      ROW(OUT_H, PART_VOLUME),
-    ROW(TAPS, PART_WEIGHT),       ROW(WEIGHT_ROWS, PART_WEIGHT),
-    ROW(FACTOR_W, PART_FACTOR),   ROW(FACTOR_H, PART_FACTOR),
-#undef ROW
-};
-
-/* ---- the parts of a node ---- */
-
-static Size size_of(const Shape *shape) {
-    Size size;
-    shape_chw(shape, &size.c, &size.h, &size.w);
-    return size;
-}
-
-static Part plain_part(const HwSpec *spec, Size in, Size out) {
-    return (Part){
-        .has = PART_VOLUME,
-        .spec = spec,
-        .in = in,
-        .out = out,
-        .groups = 1,
-        .kernel = {1, 1},
-        .stride = {1, 1},
-        .dilation = {1, 1},
-        .factor = {1, 1},
-    };
-}
-
-static Part conv_part(const HwSpec *spec, const ConvAttr *conv, Size in,
-                      Size out) {
-    Part part = plain_part(spec, in, out);
-    part.has |= PART_WINDOW | PART_WEIGHT;
-    part.groups = conv->groups;
-    for (int axis = 0; axis < 2; axis++) {
-        part.kernel[axis] = conv->kernel[axis];
-        part.stride[axis] = conv->stride[axis];
-        part.dilation[axis] = conv->dilation[axis];
-        part.pad[axis] = conv->pad[axis];
-        part.pad_end[axis] = conv->pad_end[axis];
-    }
-    return part;
-}
-
-static Part pool_part(const HwSpec *spec, const PoolAttr *pool, Size in,
-                      Size out) {
-    Part part = plain_part(spec, in, out);
-    part.has |= PART_WINDOW;
-    if (pool->global) {
-        part.kernel[0] = in.h;
-        part.kernel[1] = in.w;
-        return part;
-    }
-    for (int axis = 0; axis < 2; axis++) {
-        part.kernel[axis] = pool->kernel[axis];
-        part.stride[axis] = pool->stride[axis];
-        part.pad[axis] = pool->pad[axis];
-        part.pad_end[axis] = pool->pad_end[axis];
-    }
-    return part;
-}
-
-static Size conv_out(const ConvAttr *conv, Size in) {
-    uint32_t hw[2], from[2] = {in.h, in.w};
-    for (int axis = 0; axis < 2; axis++)
-        hw[axis] = conv_out_size(from[axis], conv->kernel[axis],
-                                 conv->stride[axis], conv->dilation[axis],
-                                 conv->pad[axis], conv->pad_end[axis]);
-    return (Size){conv->out_c, hw[0], hw[1]};
-}
-
-static uint32_t conv_pool_parts(const Candidate *c, Part part[2]) {
-    Size in = size_of(c->in), mid = conv_out(&c->node->attr.conv, in);
-    part[0] = conv_part(c->spec, &c->node->attr.conv, in, mid);
-    part[1] = pool_part(c->spec, &c->node->attr.pool, mid, size_of(c->out));
-    return 2;
-}
-
-/* One part, or two. */
-static uint32_t node_parts(const Candidate *c, Part part[2]) {
-    Size in = size_of(c->in), out = size_of(c->out);
-    switch (c->node->op) {
-    case OP_CONV:
-    case OP_DECONV:
-        part[0] = conv_part(c->spec, &c->node->attr.conv, in, out);
-        return 1;
-    case OP_CONV_POOL:
-        return conv_pool_parts(c, part);
-    case OP_POOL:
-        part[0] = pool_part(c->spec, &c->node->attr.pool, in, out);
-        return 1;
-    default:
-        break;
-    }
-    part[0] = plain_part(c->spec, in, out);
-    if (c->node->op == OP_FC) {
-        part[0].has |= PART_WEIGHT;
-        part[0].kernel[0] = in.h;
-        part[0].kernel[1] = in.w;
-    }
-    if (c->node->op == OP_UPSAMPLE) {
-        part[0].has |= PART_FACTOR;
-        part[0].factor[0] = c->node->attr.up.factor[0];
-        part[0].factor[1] = c->node->attr.up.factor[1];
-    }
-    return 1;
-}
-
 /* ---- constraints on a node ---- */
 
 /* NULL if it holds, else the detail behind the row's text. */
@@ -345,6 +45,12 @@ static const char *is_one_image(Arena *arena, const Candidate *c) {
     if (rows && program_emit(c->spec)) /* they are pixels */
         return NULL;
     return n > 1 ? legal_say(arena, "N is %u", n) : NULL;
+}
+
+/* Axes that volumes have. */
+static bool is_volume(const Shape *shape) {
+    return shape->rank >= 1 && shape->rank <= 4 &&
+           (shape->rank == 1 || shape->dim[0] == 1);
 }
 
 static const char *has_four_axes(Arena *arena, const Candidate *c) {
@@ -412,7 +118,7 @@ static const char *cuts_evenly(Arena *arena, const Candidate *c) {
  * that every window starts before as much again has passed. */
 static const char *starts_in_time(Arena *arena, const Candidate *c) {
     Part part[2];
-    uint32_t n = c->node->op == OP_DECONV ? 0 : node_parts(c, part);
+    uint32_t n = c->node->op == OP_DECONV ? 0 : legal_node_parts(c, part);
     for (uint32_t i = 0; i < n; i++)
         for (int axis = 0; axis < 2; axis++) {
             const Part *p = &part[i];
@@ -469,23 +175,6 @@ enum { N_NODE_ROWS = sizeof node_rows / sizeof node_rows[0] };
 typedef const char *EngineCheck(Arena *arena, const Candidate *c,
                                 const HwEngine *engine);
 
-static const char *check_part(Arena *arena, const Part *part,
-                              const HwEngine *engine) {
-    for (int i = 0; i < HW_LIMIT_COUNT; i++) {
-        const HwRange *range = &engine->limit[i];
-        if (!range->set || !(part->has & quantities[i].of))
-            continue;
-        uint64_t value = quantities[i].value(part);
-        if (!hw_range_has(range, value))
-            return arena
-                       ? legal_say(arena, "%s %llu is outside %s of engine %s",
-                                   hw_limit_name[i], (unsigned long long)value,
-                                   hw_range_text(arena, range), engine->name)
-                       : "";
-    }
-    return NULL;
-}
-
 /* ---- pools that stand in a table of a file's words ---- */
 
 bool legal_pool(const PoolAttr *pool, const uint32_t in[2],
@@ -537,11 +226,11 @@ static bool has_rows(const HwSpec *spec) {
 static const char *is_within_limits(Arena *arena, const Candidate *c,
                                     const HwEngine *engine) {
     Part part[2];
-    uint32_t n = node_parts(c, part);
+    uint32_t n = legal_node_parts(c, part);
     const char *broken = NULL;
     for (uint32_t i = 0; i < n && !broken; i++)
         broken = i && has_rows(c->spec) ? is_named_pool(arena, c, &part[i])
-                                        : check_part(arena, &part[i], engine);
+                                        : legal_within(arena, &part[i], engine);
     return broken;
 }
 
@@ -576,7 +265,7 @@ static const char *divides_alike(Arena *arena, const Candidate *c,
     if (!averages)
         return NULL;
     Part part[2];
-    const Part *p = &part[node_parts(c, part) - 1];
+    const Part *p = &part[legal_node_parts(c, part) - 1];
     bool count_pad = c->node->attr.pool.count_pad;
     for (int axis = 0; axis < 2; axis++)
         for (uint32_t i = 0; i < (axis ? p->out.w : p->out.h); i++) {
@@ -596,7 +285,7 @@ static const char *is_told(Arena *arena, const Candidate *c,
                            const HwEngine *engine) {
     (void)engine;
     Part part[2];
-    uint32_t n = node_parts(c, part);
+    uint32_t n = legal_node_parts(c, part);
     return legal_untold(arena, c, n, part);
 }
 
@@ -680,7 +369,7 @@ Candidate legal_candidate(const HwSpec *spec, const Graph *g,
         .node = node,
         .in = &graph_tensor(g, in)->shape,
         .out = &graph_tensor(g, out)->shape,
-        .op = node_op(g, node),
+        .op = legal_node_op(g, node),
     };
 }
 

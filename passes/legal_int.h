@@ -17,6 +17,9 @@ typedef struct Candidate {
     HwOp op;
 } Candidate;
 
+/* The operation that the node stands for, as legal_op. */
+HwOp legal_node_op(const Graph *g, const Node *node);
+
 /* The node itself as a candidate. Not for INPUT and CONCAT. */
 Candidate legal_candidate(const HwSpec *spec, const Graph *g, const Node *node);
 

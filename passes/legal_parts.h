@@ -27,6 +27,13 @@ typedef struct Part {
     uint32_t kernel[2], stride[2], dilation[2], pad[2], pad_end[2], factor[2];
 } Part;
 
+/* The node's parts: one, or two; how many. */
+uint32_t legal_node_parts(const Candidate *c, Part part[2]);
+/* NULL if all quantities of the part are within the engine's limits; else why
+ * not. */
+const char *legal_within(Arena *arena, const Part *part,
+                         const HwEngine *engine);
+
 /* NULL if an instruction of the candidate's operation tells its numbers, or
  * lacks tokens only of those that are read from it all the same; else why not.
  */
