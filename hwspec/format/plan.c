@@ -7,40 +7,19 @@
  * behind it have told them. Invariant: what an item needs before it can be
  * read (extents, conditions, padding) is known there; at the end all is.
  */
-#include "hwspec/format/format.h"
+#include "hwspec/format/plan.h"
 
 #include <string.h>
 
-typedef VEC(uint32_t) Numbers;
-
-typedef struct Planner {
-    Arena *arena;
-    Diag *diag;
-    const HwFormat *format;
-    ExprNames *names;
-    ProgRow *row;
-    bool *known, *seen;
-    uint32_t depth; /* of `each` around */
-    Numbers meanings, vectors, labels, gaps;
-    VEC(Field *) pending;
-    VEC(Late) late;
-    VEC(const FormatTable *) tables;
-    VEC(const Field *) tells; /* fields that are read or looked up, in order */
-} Planner;
-
-static const ExprName *name_at(const Planner *p, uint32_t name) {
-    return &p->names->list.at[name];
-}
-
 static bool is_label(const Planner *p, uint32_t name) {
-    return strchr(name_at(p, name)->name, '(') || name == p->format->node;
+    return strchr(planned_name(p, name)->name, '(') || name == p->format->node;
 }
 
 /* ---- the row's names ---- */
 
 static void see(void *context, uint32_t name) {
     Planner *p = context;
-    const ExprName *n = name_at(p, name);
+    const ExprName *n = planned_name(p, name);
     if (p->seen[name] || p->known[name] || n->kind == EXPR_INDEX)
         return;
     p->seen[name] = true;
@@ -92,7 +71,7 @@ typedef struct Unknown {
 
 static void count_unknown(void *context, uint32_t name) {
     Unknown *u = context;
-    const ExprName *n = name_at(u->p, name);
+    const ExprName *n = planned_name(u->p, name);
     if (u->p->known[name] || n->kind == EXPR_INDEX || (u->n && u->name == name))
         return;
     u->n++;
@@ -124,11 +103,11 @@ static void need(Planner *p, const Expr *e, const char *what) {
     if (u.n)
         diag_error(p->diag, e->loc,
                    "%s: %s is not known yet where a file is read up to here",
-                   what, name_at(p, u.name)->name);
+                   what, planned_name(p, u.name)->name);
 }
 
 static void need_extents(Planner *p, uint32_t vector) {
-    const ExprName *name = name_at(p, vector);
+    const ExprName *name = planned_name(p, vector);
     for (uint32_t i = 0; i < name->n_extents; i++)
         if (name->extent[i])
             need(p, name->extent[i], name->name);
@@ -175,7 +154,7 @@ static bool settle(Planner *p, Field *field) {
     field->name = u.name;
     if (!u.n)
         return true;
-    if (name_at(p, u.name)->kind == EXPR_VECTOR)
+    if (planned_name(p, u.name)->kind == EXPR_VECTOR)
         need_extents(p, u.name);
     p->known[u.name] = true;
     vec_push(p->arena, &p->tells, field);
@@ -333,7 +312,7 @@ static void plan_end(Planner *p) {
         diag_error(p->diag, field->loc,
                    "%s cannot be read back: nothing else tells %s",
                    expr_text(p->arena, p->names, field->value, NULL),
-                   name_at(p, u.name)->name);
+                   planned_name(p, u.name)->name);
         p->known[u.name] = true; /* once is enough */
     }
     for (uint32_t i = 0; i < p->meanings.n + p->vectors.n; i++) {
@@ -343,7 +322,7 @@ static void plan_end(Planner *p) {
             diag_error(p->diag, p->row->loc,
                        "%s needs %s, which no field of it holds and nothing "
                        "implies",
-                       p->row->name, name_at(p, name)->name);
+                       p->row->name, planned_name(p, name)->name);
     }
 }
 
@@ -369,7 +348,7 @@ static void follow_rule(Circle *c, uint32_t i) {
     if (c->state[i] == 1) {
         c->found = true;
         diag_error(c->p->diag, rule->loc, "circle: %s depends on itself",
-                   name_at(c->p, rule->name)->name);
+                   planned_name(c->p, rule->name)->name);
     }
     if (c->state[i])
         return;
@@ -383,171 +362,6 @@ static void check_circles(Planner *p) {
                 .state = ARENA_ARRAY(p->arena, uint8_t, p->row->n_rules + 1)};
     for (uint32_t i = 0; i < p->row->n_rules && !c.found; i++)
         follow_rule(&c, i);
-}
-
-/* ---- what names can be ---- */
-
-/* Signed where a number says so, or a meaning in a word can be below 0. */
-static void find_sign(const Planner *p, Field *field, const ExprBounds *b) {
-    ExprRange range;
-    if (field->is_signed || !field->value ||
-        !expr_range(b, p->diag, field->value, &range))
-        return;
-    field->is_signed = range.lo < 0;
-}
-
-static ExprRange raw_range(const Field *field) {
-    if (field->is_signed) {
-        int64_t most = (int64_t)low_bits(field->width - 1);
-        return (ExprRange){-most - 1, most};
-    }
-    return (ExprRange){0, field->width > 62 ? INT64_MAX
-                                            : (int64_t)low_bits(field->width)};
-}
-
-static void meet(ExprDomain *domain, ExprRange range) {
-    if (range.lo > domain->range.lo)
-        domain->range.lo = range.lo;
-    if (range.hi < domain->range.hi)
-        domain->range.hi = range.hi;
-}
-
-/* A field's width is a limit of the meaning that it tells. */
-static void narrow_read(const Planner *p, const Field *field) {
-    uint32_t n = p->names->list.n;
-    Arena *arena = arena_new("narrow");
-    ExprEnv env = {p->names, ARENA_ARRAY(arena, bool, n),
-                   ARENA_ARRAY(arena, int64_t, n),
-                   ARENA_ARRAY(arena, ExprVector, n)};
-    ExprRange raw = raw_range(field), lo, hi;
-    if (name_at(p, field->name)->kind == EXPR_MEANING &&
-        !p->row->domain[field->name].n &&
-        expr_invert(&env, field->value, field->name, raw.lo, &lo) &&
-        expr_invert(&env, field->value, field->name, raw.hi, &hi)) {
-        ExprRange both = {lo.lo < hi.lo ? lo.lo : hi.lo,
-                          lo.hi > hi.hi ? lo.hi : hi.hi};
-        meet(&p->row->domain[field->name], both);
-    }
-    arena_free(arena);
-}
-
-/* The values of the k-th meaning of a table's lines, rising, each once. */
-static uint32_t values_in(const FormatTable *table, uint32_t k, int64_t *out) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < table->n; i++) {
-        int64_t value = table->line[i].num[k];
-        uint32_t at = n;
-        while (at > 0 && out[at - 1] > value)
-            at--;
-        if (at > 0 && out[at - 1] == value)
-            continue;
-        memmove(out + at + 1, out + at, (n - at) * sizeof *out);
-        out[at] = value;
-        n++;
-    }
-    return n;
-}
-
-static void narrow_table(Planner *p, const Field *field) {
-    const FormatTable *table = field->table;
-    for (uint32_t k = 0; table->n && k < table->line[0].n; k++) {
-        int64_t *list = ARENA_ARRAY(p->arena, int64_t, table->n + 1);
-        uint32_t n = values_in(table, k, list);
-        ExprDomain *domain = &p->row->domain[table->line[0].name[k]];
-        if (!domain->n)
-            *domain = (ExprDomain){
-                .range = {list[0], list[n - 1]}, .n = n, .list = list};
-    }
-}
-
-static void narrow_rules(Planner *p, const ExprBounds *bounds) {
-    for (uint32_t i = 0; i < p->row->n_rules; i++) {
-        const FormatRule *rule = &p->row->rule[i];
-        ExprRange range;
-        if (rule->always && expr_range(bounds, p->diag, rule->value, &range))
-            meet(&p->row->domain[rule->name], range);
-    }
-}
-
-static void narrow(Planner *p) {
-    ExprNames *names = p->names;
-    const ExprBounds declared = {.names = names};
-    p->row->n_domains = names->list.n;
-    p->row->domain = ARENA_ARRAY(p->arena, ExprDomain, names->list.n);
-    for (uint32_t i = 0; i < names->list.n; i++)
-        p->row->domain[i] = expr_domain_of(&declared, i);
-    for (uint32_t i = 0; i < p->tells.n; i++) {
-        Field *field = (Field *)(uintptr_t)p->tells.at[i];
-        if (field->table)
-            narrow_table(p, field);
-        else
-            find_sign(p, field, &declared);
-        if (field->how == FIELD_READ)
-            narrow_read(p, field);
-    }
-    const ExprBounds bounds = {names, p->row->domain, names->list.n};
-    for (int i = 0; i < 2 && p->row->n_rules; i++)
-        narrow_rules(p, &bounds);
-}
-
-/* ---- ranges of what is computed ---- */
-
-static void check_constant(const Planner *p, const Field *field) {
-    const ExprEnv env = {.names = p->names};
-    int64_t value;
-    ExprFault fault;
-    if (!field->is_constant || !field->value)
-        return;
-    if (!expr_eval(&env, field->value, &value, &fault))
-        diag_error(p->diag, field->loc, "%s",
-                   expr_fault_text(p->arena, &env, &fault));
-    else if (value < 0 ||
-             (field->width < 64 && (uint64_t)value > low_bits(field->width)))
-        diag_error(p->diag, field->loc, "%lld does not fit %u bits",
-                   (long long)value, field->width);
-}
-
-static void check_ranges(const Planner *p, const ExprBounds *bounds, uint32_t n,
-                         const Item *item) {
-    ExprRange range;
-    for (uint32_t i = 0; i < n; i++) {
-        const Item *it = &item[i];
-        if (it->count && expr_range(bounds, p->diag, it->count, &range) &&
-            it->to_multiple && range.lo < 1)
-            diag_error(p->diag, it->count->loc, "align: %s may be below 1",
-                       expr_text(p->arena, p->names, it->count, NULL));
-        for (uint32_t k = 0; k < it->n_indices; k++)
-            expr_range(bounds, p->diag, it->extent[k], &range);
-        for (uint32_t k = 0; k < it->n_fields; k++) {
-            if (it->field[k].value)
-                expr_range(bounds, p->diag, it->field[k].value, &range);
-            check_constant(p, &it->field[k]);
-        }
-        check_ranges(p, bounds, it->n, it->item);
-    }
-}
-
-/* Bytes that an item takes at least, as far as that is plain; 0 or not. */
-static bool takes_bytes(const Item *item) {
-    if (item->kind == ITEM_BITS)
-        return item->n_parts > 0;
-    for (uint32_t i = 0; i < item->n; i++)
-        if (item->kind != ITEM_WHEN && item->kind != ITEM_EACH &&
-            takes_bytes(&item->item[i]))
-            return true;
-    return item->kind == ITEM_BODY;
-}
-
-static void check_loops(const Planner *p, uint32_t n, const Item *item) {
-    for (uint32_t i = 0; i < n; i++) {
-        bool any = item[i].kind != ITEM_EACH && item[i].kind != ITEM_NODES;
-        for (uint32_t k = 0; k < item[i].n; k++)
-            any = any || takes_bytes(&item[i].item[k]);
-        if (!any)
-            diag_error(p->diag, item[i].loc,
-                       "what is repeated here may take no bytes");
-        check_loops(p, item[i].n, item[i].item);
-    }
 }
 
 void format_plan(Arena *arena, Diag *diag, HwFormat *format, ProgRow *row,
@@ -600,10 +414,8 @@ void format_plan(Arena *arena, Diag *diag, HwFormat *format, ProgRow *row,
     row->n_late = p.late.n;
     row->late = p.late.at;
     if (diag_errors(diag) == errors)
-        narrow(&p);
+        format_plan_ranges(&p);
     if (diag_errors(diag) > errors)
         return;
-    const ExprBounds bounds = {p.names, row->domain, row->n_domains};
-    check_ranges(&p, &bounds, row->n, row->item);
-    check_loops(&p, row->n, row->item);
+    format_check_ranges(&p);
 }
