@@ -5,7 +5,7 @@
  * The size that would do is that of a plan which was made and judged, and the
  * one that would not was tried as well (advice.c).
  */
-#include "alloc/explain/explain.h"
+#include "alloc/explain/need.h"
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/lower/lower.h"
 #include "alloc/tile/tile.h"
@@ -13,7 +13,6 @@
 
 #include "base/text.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- texts ---- */
@@ -58,182 +57,10 @@ static Loc step_loc(const Attempt *a) {
 
 /* ---- what is alive ---- */
 
-/* Of rows of the tensor, or of rows of some channels. */
-static uint64_t least_layout(const Facts *f, TensorId t, uint32_t channels,
-                             uint32_t rows) {
-    return least_volume(f, t, &(Owner){.rows = rows, .channels = channels});
-}
-
-/* Bytes of a buffer where it is smallest, even if no memory can hold it. */
-static uint64_t bytes_wanted(const Facts *f, const Buffers *p, uint32_t buf) {
-    const Owner *o = &p->owner.at[buf];
-    return o->least != UINT64_MAX ? o->least : least_volume(f, o->tensor, o);
-}
-
 uint64_t bytes_said(const Attempt *a, uint64_t bytes) {
     uint64_t align = a->f->spec->memory[0].align;
     return bytes > a->would_do && a->would_do + align > bytes ? a->would_do
                                                               : bytes;
-}
-
-typedef struct Line {
-    uint32_t buf;
-    uint64_t bytes;
-} Line;
-
-static int by_bytes(const void *a, const void *b) {
-    const Line *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    return (x->buf > y->buf) - (x->buf < y->buf);
-}
-
-static bool alive(const Buffers *p, uint32_t buf, uint32_t time) {
-    return p->buf.at[buf].first <= time && time < p->buf.at[buf].end;
-}
-
-static uint64_t sum_at(const Facts *f, const Buffers *p, uint32_t time) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < p->buf.n; i++) {
-        uint64_t bytes = alive(p, i, time) ? bytes_wanted(f, p, i) : 0;
-        sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
-    }
-    return sum;
-}
-
-static NodeId step_only(const Facts *f, uint32_t step) {
-    const Step *s = &f->schedule->step[step];
-    return step < f->schedule->n_steps && s->n == 1 &&
-                   on_engine(f, s->slot[0].node)
-               ? s->slot[0].node
-               : NO_NODE;
-}
-
-/* Bytes of the node's thinnest channel tiles, with what a dense convolution
- * reads; UINT64_MAX if it cannot run so. */
-static uint64_t channel_tiles_wanted(const Decisions *d, NodeId id) {
-    const Facts *f = d->f;
-    uint32_t c = id.i == NONE ? 0 : channel_tiles_thinnest(d, id);
-    if (!c)
-        return UINT64_MAX;
-    const Node *node = graph_node(f->g, id);
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i <= node->n_in; i++) {
-        TensorId t = i < node->n_in ? node->in[i] : node->out[0];
-        bool whole = i < node->n_in && is_dense(node);
-        sum += least_layout(f, t, whole ? 0 : c, plan_volume(f->g, t).h);
-    }
-    return sum;
-}
-
-/* Of the operands whose place the result takes; UINT64_MAX if it cannot. */
-static uint64_t place_wanted(const Facts *f, NodeId id) {
-    const Node *node = id.i == NONE ? NULL : graph_node(f->g, id);
-    uint64_t sum = 0;
-    bool takes = false;
-    for (uint32_t i = 0; node && i < node->n_in; i++) {
-        TensorId t = node->in[i];
-        bool again = i && same_tensor(node->in[i - 1], t);
-        takes |= takes_in_place(f, id, t);
-        sum += again ? 0 : least_layout(f, t, 0, plan_volume(f->g, t).h);
-    }
-    return takes ? sum : UINT64_MAX;
-}
-
-/* How a step takes the fewest bytes: as it was tried last, whole or by rows,
- * or otherwise, if it cannot run so. */
-typedef enum Manner {
-    AS_TRIED,
-    IN_PLACE,
-    BY_CHANNEL_TILES,
-    BY_BOXES,
-    BY_LINES
-} Manner;
-typedef struct Need {
-    uint64_t bytes;
-    Manner manner;
-} Need;
-
-static void need_less(Need *need, uint64_t bytes, Manner manner) {
-    if (bytes < need->bytes)
-        *need = (Need){bytes, manner};
-}
-
-static Need need_at(const Attempt *a, const Buffers *p, uint32_t time) {
-    Need need = {sum_at(a->f, p, time), AS_TRIED};
-    NodeId id = step_only(a->f, time / 2);
-    if (!a->given_up[time / 2])
-        return need;
-    need_less(&need, place_wanted(a->f, id), IN_PLACE);
-    need_less(&need, channel_tiles_wanted(&a->d, id), BY_CHANNEL_TILES);
-    need_less(&need, boxes_wanted(a->f, id), BY_BOXES);
-    need_less(&need, lines_wanted(&a->d, time / 2), BY_LINES);
-    return need;
-}
-
-static uint64_t needed_at(const Attempt *a, const Buffers *p, uint32_t time) {
-    return need_at(a, p, time).bytes;
-}
-
-/* Of the steps that cannot run, the one that would need the largest memory by
- * itself, as the machine tiles it; NONE if the others' volumes are in the way,
- * or if the machine does not tile. */
-static uint32_t worst_tiled(const Attempt *a) {
-    uint32_t worst = NONE;
-    uint64_t most = active_bytes(a->f);
-    if (a->f->spec->tiling.kind != HW_TILING_HARDWARE ||
-        a->f->spec->n_active > 1)
-        return NONE;
-    for (uint32_t s = 0; s < a->f->schedule->n_steps; s++) {
-        NodeId id = step_only(a->f, s);
-        uint64_t bytes =
-            a->given_up[s] && id.i != NONE ? least_tile(&a->d, id).bytes : 0;
-        if (bytes > most) {
-            worst = s;
-            most = bytes;
-        }
-    }
-    return worst;
-}
-
-/* Whether the step that is stuck is one of those. */
-static bool stuck_in_tiles(const Attempt *a, LeastTile *least) {
-    if (worst_tiled(a) == NONE || worst_tiled(a) != a->stuck)
-        return false;
-    *least = least_tile(&a->d, step_only(a->f, a->stuck));
-    return least->mode.kind != MODE_WHOLE;
-}
-
-/* The time of the step that needs most, among those that cannot run; among
- * all, if it is not known which these are. */
-static uint32_t worst_time(const Attempt *a, const Buffers *p) {
-    bool known = memchr(a->given_up, 1, a->f->schedule->n_steps) != NULL;
-    uint32_t worst = 2 * a->stuck, tiled = worst_tiled(a);
-    if (tiled != NONE)
-        return 2 * tiled;
-    uint64_t most = needed_at(a, p, worst);
-    for (uint32_t t = 0; t < p->n_times; t++) {
-        uint64_t sum = known && !a->given_up[t / 2] ? 0 : needed_at(a, p, t);
-        if (sum > most) {
-            most = sum;
-            worst = t;
-        }
-    }
-    return most > active_bytes(a->f) ? worst : 2 * a->stuck;
-}
-
-/* Buffers alive at the time, largest first. */
-static uint32_t alive_at(const Facts *f, const Buffers *p, uint32_t time,
-                         Line **out) {
-    Line *line = ARENA_ARRAY(f->arena, Line, p->buf.n + 1);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < p->buf.n; i++)
-        if (alive(p, i, time))
-            line[n++] = (Line){i, bytes_wanted(f, p, i)};
-    if (n)
-        qsort(line, n, sizeof *line, by_bytes);
-    *out = line;
-    return n;
 }
 
 static const char *owner_text(Arena *arena, const Owner *o, uint32_t h) {
@@ -494,8 +321,9 @@ static void note_last(Diag *diag, const Attempt *a, const SizeAdvice *b) {
         uint32_t time = worst_time(less, p);
         LeastTile least;
         less->stuck = time / 2;
-        uint64_t sum = stuck_in_tiles(less, &least) ? least.bytes
-                                                    : needed_at(less, p, time);
+        uint64_t sum = stuck_in_tiles(less, &least)
+                           ? least.bytes
+                           : need_at(less, p, time).bytes;
         if (less->stuck != a->stuck && sum > active_bytes(less->f) &&
             sum <= b->enough)
             diag_note(diag, step_loc(less), "step %u (%s) needs that: %s bytes",
@@ -628,10 +456,9 @@ static void say_volumes(Diag *diag, const Attempt *a, const Buffers *p,
 }
 
 /* Where no stripe is as small as a channel tile. */
-static void say_channel_tiles(Diag *diag, const Attempt *a) {
+static void say_channel_tiles(Diag *diag, const Attempt *a, uint64_t bytes) {
     NodeId id = step_only(a->f, a->stuck);
     const Node *node = graph_node(a->f->g, id);
-    uint64_t bytes = channel_tiles_wanted(&a->d, id);
     say_short(diag, a, bytes);
     diag_note(diag, node->loc,
               "no part of %s fits: the smallest, %u of its %u channels, takes "
@@ -680,6 +507,15 @@ static void say_tiles(Diag *diag, const Attempt *a, const LeastTile *least) {
         note_channel_tile(diag, a, id);
 }
 
+/* NULL: as it was tried. */
+static void (*const say_manner[])(Diag *, const Attempt *, uint64_t) = {
+    [AS_TRIED] = NULL,
+    [IN_PLACE] = say_place,
+    [BY_CHANNEL_TILES] = say_channel_tiles,
+    [BY_BOXES] = say_boxes,
+    [BY_LINES] = say_lines,
+};
+
 void explain(Diag *diag, Attempt *a) {
     const Buffers *p = &a->buffers;
     uint32_t time = worst_time(a, p);
@@ -694,14 +530,8 @@ void explain(Diag *diag, Attempt *a) {
         find_size(a, other ? sum - active_bytes(a->f) : 0, &b);
     if (tiled)
         say_tiles(diag, a, &least);
-    else if (other && need.manner == IN_PLACE)
-        say_place(diag, a, sum);
-    else if (other && need.manner == BY_CHANNEL_TILES)
-        say_channel_tiles(diag, a);
-    else if (other && need.manner == BY_BOXES)
-        say_boxes(diag, a, sum);
-    else if (other && need.manner == BY_LINES)
-        say_lines(diag, a, sum);
+    else if (other && say_manner[need.manner])
+        say_manner[need.manner](diag, a, sum);
     else
         say_volumes(diag, a, p, &a->result, time);
     if (a->f->options->no_remedy)
