@@ -7,177 +7,13 @@
  * larger is padded behind, and cut again. Each rule is asked for by a key of
  * `rewrites`, and fires only where an engine runs the result.
  */
-#include "passes/passes_int.h"
+#include "passes/sample_nodes.h"
 
 #include "graph/quant.h"
 
 #include <string.h>
 
 #define ASKED(m, key) ((m)->context->spec && (m)->context->spec->key)
-
-/* ---- shapes ---- */
-
-static uint32_t extent(const Shape *shape, int axis) {
-    return shape->dim[2 + axis];
-}
-
-static Shape with_extents(const Shape *shape, uint32_t c,
-                          const uint32_t hw[2]) {
-    return shape_nchw(shape->dim[0], c, hw[0], hw[1]);
-}
-
-static bool is_volume(const Match *m, uint32_t i) {
-    return match_in(m, i)->shape.rank == 4 &&
-           match_out(m, i)->shape.rank == 4 &&
-           match_in(m, i)->shape.dim[0] == 1 &&
-           match_out(m, i)->quant.type != QUANT_NONE;
-}
-
-static bool is_depthwise(const Match *m, uint32_t i) {
-    const ConvAttr *conv = &match_node(m, i)->attr.conv;
-    return conv->groups > 1 && conv->groups == conv->out_c &&
-           conv->groups == match_in(m, i)->shape.dim[1];
-}
-
-static Attrs same_conv(uint32_t out_c, uint32_t groups, uint32_t kernel) {
-    uint32_t pad = (kernel - 1) / 2;
-    return (Attrs){.conv = {.out_c = out_c,
-                            .groups = groups,
-                            .kernel = {kernel, kernel},
-                            .stride = {1, 1},
-                            .dilation = {1, 1},
-                            .pad = {pad, pad},
-                            .pad_end = {pad, pad}}};
-}
-
-static Attrs max_pool(uint32_t kernel, uint32_t stride, uint32_t pad_end) {
-    return (Attrs){.pool = {.kind = POOL_MAX,
-                            .kernel = {kernel, kernel},
-                            .stride = {stride, stride},
-                            .pad_end = {pad_end, pad_end}}};
-}
-
-/* Weights of codes, whichever: of an identity that is not there yet. */
-static ConstId some_codes(const Graph *g) {
-    for (uint32_t i = 0; i < g->constant.n; i++)
-        if (const_has_codes(&g->constant.at[i], 1) && !g->constant.at[i].mul1)
-            return (ConstId){i};
-    return NO_CONST;
-}
-
-/* Whether an engine runs a convolution with a pool behind it; act NULL: an
- * identity. */
-static bool runs_conv_pool(const Match *m, const Attrs *conv, const Attrs *pool,
-                           const Act *act, const Shape *in, const Shape *out) {
-    Node node = *match_node(m, 0);
-    node.op = OP_CONV_POOL;
-    node.attr.conv = conv->conv;
-    node.attr.pool = pool->pool;
-    node.act = act ? *act : (Act){0};
-    if (!act) {
-        node.constant[CONST_WEIGHT] = some_codes(m->g);
-        node.constant[CONST_BIAS] = NO_CONST;
-    }
-    return candidate_engine(m, &node, in, out) >= 0;
-}
-
-static bool runs_conv(const Match *m, const Attrs *conv, const Shape *in,
-                      const Shape *out) {
-    Node node = *match_node(m, 0);
-    node.op = OP_CONV;
-    node.attr = *conv;
-    node.act = (Act){0};
-    return candidate_engine(m, &node, in, out) >= 0;
-}
-
-/* ---- nodes ---- */
-
-typedef struct Made {
-    const char *suffix, *gloss;
-    OpKind op;
-    Attrs attr;
-    const Node *like; /* whose constants and activation it has; or NULL */
-    Quant quant;
-} Made;
-
-/* A node right before the match's node i, which reads `in`. */
-static TensorId make(Match *m, uint32_t i, TensorId in, const Made *made) {
-    NewNode node = {.op = made->op,
-                    .name = arena_printf(m->g->arena, "%s__%s",
-                                         match_node(m, i)->name, made->suffix),
-                    .n_in = 1,
-                    .in = &in,
-                    .attr = made->attr,
-                    .gloss = made->gloss};
-    if (made->like)
-        node.act = made->like->act;
-    TensorId out = match_add(m, i, &node);
-    graph_tensor(m->g, out)->quant = made->quant;
-    Node *added = graph_node(m->g, graph_tensor(m->g, out)->producer);
-    added->no_bias = !made->like || made->like->no_bias;
-    for (int r = 0; made->like && r < CONST_ROLES; r++)
-        added->constant[r] = made->like->constant[r];
-    return out;
-}
-
-static ConstId codes_constant(Match *m, const Const *like, Shape shape,
-                              const int8_t *value) {
-    Const c = {.shape = shape, .kind = CONST_I8};
-    if (like)
-        c.mul0 = like->mul0;
-    c.data = ARENA_COPY(m->g->arena, int8_t, value, shape_count(&shape));
-    return graph_add_const(m->g, c);
-}
-
-/* The same codes, or those `at` rows and columns further; dense or one filter a
- * channel. */
-static TensorId add_identity(Match *m, uint32_t i, TensorId in, bool dense,
-                             const uint32_t at[2]) {
-    uint32_t c = graph_tensor(m->g, in)->shape.dim[1];
-    uint32_t kernel = at[0] || at[1] || !dense ? 3 : 1, mid = kernel / 2;
-    uint32_t of = dense ? c : 1, taps = kernel * kernel;
-    Shape shape = shape_nchw(c, of, kernel, kernel);
-    int8_t *value =
-        ARENA_ARRAY(m->context->scratch, int8_t, (size_t)c * of * taps);
-    for (uint32_t o = 0; o < c; o++)
-        value[((size_t)o * of + (dense ? o : 0)) * taps +
-              (mid + at[0]) * kernel + mid + at[1]] = 1;
-    Made same = {.suffix = "moved",
-                 .gloss =
-                     "X__moved has the codes of what X reads, or those one "
-                     "row or column further",
-                 .op = OP_CONV,
-                 .attr = same_conv(c, dense ? 1 : c, kernel),
-                 .quant = graph_tensor(m->g, in)->quant};
-    TensorId out = make(m, i, in, &same);
-    ConstId weight = codes_constant(m, NULL, shape, value);
-    graph_node(m->g, graph_tensor(m->g, out)->producer)
-        ->constant[CONST_WEIGHT] = weight;
-    return out;
-}
-
-static TensorId add_pad(Match *m, uint32_t i, TensorId in,
-                        const uint32_t behind[2]) {
-    Made pad = {.suffix = "padded",
-                .gloss = "X__padded is what X reads with zeros behind it",
-                .op = OP_PAD,
-                .attr = {.pad = {.behind = {behind[0], behind[1]}}},
-                .quant = graph_tensor(m->g, in)->quant};
-    return behind[0] || behind[1] ? make(m, i, in, &pad) : in;
-}
-
-/* Node i of the match becomes this, and reads `in`. */
-static void become(Match *m, uint32_t i, OpKind op, const Attrs *attr,
-                   TensorId in) {
-    Node *node = match_node(m, i);
-    node->op = op;
-    node->attr = *attr;
-    node->act = (Act){0};
-    node->in = ARENA_COPY(m->g->arena, TensorId, &in, 1);
-    node->n_in = 1;
-    for (int r = 0; r < CONST_ROLES; r++)
-        node->constant[r] = NO_CONST;
-}
 
 /* ---- strides ---- */
 
@@ -206,7 +42,7 @@ static bool samples(const Match *m, uint32_t i, Sampling *s) {
     const Shape *in = &match_in(m, i)->shape, *out = &match_out(m, i)->shape;
     uint32_t stride = conv->stride[0], hw[2];
     *s = (Sampling){.stride = stride};
-    if (!ASKED(m, stride_as_sample) || !is_volume(m, i) ||
+    if (!ASKED(m, stride_as_sample) || !is_code_volume(m, i) ||
         conv->kernel[0] != conv->kernel[1] || conv->stride[1] != stride ||
         (stride != 2 && stride != 4))
         return false;
@@ -239,7 +75,7 @@ static bool stride_alone(const Match *m) {
 }
 
 static TensorId every_place(Match *m, uint32_t i, const Sampling *s) {
-    TensorId in = add_pad(m, i, match_node(m, i)->in[0], s->behind);
+    TensorId in = make_padded(m, i, match_node(m, i)->in[0], s->behind);
     Made conv = {.suffix = "places",
                  .gloss = "X__places is X at stride 1, of which X is a sample",
                  .op = OP_CONV,
@@ -247,7 +83,7 @@ static TensorId every_place(Match *m, uint32_t i, const Sampling *s) {
                  .like =
                      ARENA_COPY(m->context->scratch, Node, match_node(m, i), 1),
                  .quant = match_out(m, i)->quant};
-    return make(m, i, in, &conv);
+    return make_node(m, i, in, &conv);
 }
 
 static void sample_alone(Match *m) {
@@ -256,7 +92,7 @@ static void sample_alone(Match *m) {
     bool depthwise = is_depthwise(m, 0);
     TensorId at = every_place(m, 0, &s);
     if (moves(&s) || depthwise)
-        at = add_identity(m, 0, at, true, s.at);
+        at = make_identity(m, 0, at, true, s.at);
     Attrs pool = max_pool(1, s.stride, 0);
     become(m, 0, OP_POOL, &pool, at);
 }
@@ -275,7 +111,7 @@ static bool stride_before_pointwise(const Match *m) {
     Sampling s;
     const Node *point = match_node(m, 1);
     if (!is_depthwise(m, 0) || !is_pointwise(&point->attr.conv) ||
-        !samples(m, 0, &s) || !is_volume(m, 1))
+        !samples(m, 0, &s) || !is_code_volume(m, 1))
         return false;
     Attrs pool = max_pool(1, s.stride, 0);
     Attrs conv = {.conv = point->attr.conv};
@@ -289,7 +125,7 @@ static void sample_behind_pointwise(Match *m) {
     samples(m, 0, &s);
     TensorId at = every_place(m, 0, &s);
     if (moves(&s))
-        at = add_identity(m, 0, at, false, s.at);
+        at = make_identity(m, 0, at, false, s.at);
     Made conv = {.suffix = "places",
                  .gloss = "X__places is X at stride 1, of which X is a sample",
                  .op = OP_CONV,
@@ -297,7 +133,7 @@ static void sample_behind_pointwise(Match *m) {
                  .like =
                      ARENA_COPY(m->context->scratch, Node, match_node(m, 1), 1),
                  .quant = match_out(m, 1)->quant};
-    at = make(m, 1, at, &conv);
+    at = make_node(m, 1, at, &conv);
     Attrs pool = max_pool(1, s.stride, 0);
     become(m, 1, OP_POOL, &pool, at);
     match_kill(m, 0);
@@ -330,7 +166,8 @@ static bool deals(const Match *m) {
     const ConvAttr *conv = &node->attr.conv;
     const Shape *in = &match_in(m, 0)->shape, *out = &match_out(m, 0)->shape;
     Sampling s;
-    if (!ASKED(m, input_by_phases) || !is_volume(m, 0) || conv->groups > 1 ||
+    if (!ASKED(m, input_by_phases) || !is_code_volume(m, 0) ||
+        conv->groups > 1 ||
         graph_node(m->g, match_in(m, 0)->producer)->op != OP_INPUT ||
         node->constant[CONST_WEIGHT].i == NONE ||
         !const_has_codes(graph_const(m->g, node->constant[CONST_WEIGHT]), 1))
@@ -379,7 +216,7 @@ static TensorId add_shape(Match *m, TensorId in, Shape shape) {
                     .op = OP_RESHAPE,
                     .attr = {.reshape = shape},
                     .quant = graph_tensor(m->g, in)->quant};
-    return make(m, 0, in, &reshape);
+    return make_node(m, 0, in, &reshape);
 }
 
 static void deal(Match *m) {
@@ -388,7 +225,7 @@ static void deal(Match *m) {
     uint32_t h = (extent(&in, 0) + 1) / 2, w = (extent(&in, 1) + 1) / 2;
     const uint32_t behind[] = {extent(&in, 0) % 2, extent(&in, 1) % 2};
     ConstId weight = deal_weights(m, &conv, in.dim[1]);
-    TensorId at = add_pad(m, 0, match_node(m, 0)->in[0], behind);
+    TensorId at = make_padded(m, 0, match_node(m, 0)->in[0], behind);
     at = add_shape(m, at, shape_nchw(in.dim[1] * h, 2, w, 2));
     Made phases = {.suffix = "phases",
                    .gloss = "X__rows and X__phases deal rows and columns of "
@@ -396,7 +233,7 @@ static void deal(Match *m) {
                    .op = OP_TRANSPOSE,
                    .attr = {.perm = {4, {1, 3, 0, 2}}},
                    .quant = graph_tensor(m->g, at)->quant};
-    at = make(m, 0, at, &phases);
+    at = make_node(m, 0, at, &phases);
     at = add_shape(m, at, shape_nchw(1, 4 * in.dim[1], h, w));
     Node *node = match_node(m, 0);
     node->attr = same_conv(conv.out_c, 1, 3);
@@ -450,7 +287,7 @@ static void dense_as_conv(Match *m) {
                    .attr = {.reshape = image},
                    .quant = match_in(m, 0)->quant};
     if (!shape_equal(&graph_tensor(m->g, at)->shape, &image))
-        at = make(m, 0, at, &column);
+        at = make_node(m, 0, at, &column);
     ConstId w =
         graph_add_const(m->g, const_reshaped(m->g->arena, &weight, &shape));
     Node like = fc;
@@ -461,7 +298,7 @@ static void dense_as_conv(Match *m) {
                  .attr = same_conv(out_c, 1, 1),
                  .like = &like,
                  .quant = match_out(m, 0)->quant};
-    at = make(m, 0, at, &conv);
+    at = make_node(m, 0, at, &conv);
     Attrs flat = {.reshape = match_out(m, 0)->shape};
     become(m, 0, OP_RESHAPE, &flat, at);
 }
@@ -487,8 +324,8 @@ static bool too_small(const Match *m, uint32_t behind[2]) {
 static bool is_small(const Match *m) {
     uint32_t behind[2], hw[2];
     const ConvAttr *conv = &match_node(m, 0)->attr.conv;
-    if (!ASKED(m, pad_to_limits) || !is_volume(m, 0) || conv->stride[0] != 1 ||
-        conv->stride[1] != 1 || !too_small(m, behind))
+    if (!ASKED(m, pad_to_limits) || !is_code_volume(m, 0) ||
+        conv->stride[0] != 1 || conv->stride[1] != 1 || !too_small(m, behind))
         return false;
     for (int a = 0; a < 2; a++)
         hw[a] = extent(&match_in(m, 0)->shape, a) + behind[a];
@@ -522,7 +359,7 @@ static TensorId add_cut(Match *m, TensorId in, uint32_t axis, uint32_t end) {
                 .op = OP_SLICE,
                 .attr = {.slice = {axis, 0, end}},
                 .quant = graph_tensor(m->g, in)->quant};
-    return make(m, 0, in, &cut);
+    return make_node(m, 0, in, &cut);
 }
 
 static void pad_and_cut(Match *m) {
@@ -535,14 +372,14 @@ static void pad_and_cut(Match *m) {
     bool sees = conv.attr.conv.kernel[0] > 1 || conv.attr.conv.kernel[1] > 1;
     TensorId at = sees ? NO_TENSOR : uncut(m, hw);
     if (at.i == NONE)
-        at = add_pad(m, 0, conv.in[0], behind);
+        at = make_padded(m, 0, conv.in[0], behind);
     Made large = {.suffix = "large",
                   .gloss = "X__large is X of a volume with padding behind it",
                   .op = OP_CONV,
                   .attr = {.conv = conv.attr.conv},
                   .like = &conv,
                   .quant = match_out(m, 0)->quant};
-    at = make(m, 0, at, &large);
+    at = make_node(m, 0, at, &large);
     if (behind[0] && behind[1])
         at = add_cut(m, at, 2, extent(&out, 0));
     uint32_t axis = behind[1] ? 1 : 0;
@@ -556,7 +393,7 @@ static void pad_and_cut(Match *m) {
 static bool is_two_pools(const Match *m) {
     const PoolAttr *pool = &match_node(m, 0)->attr.pool;
     const Shape *in = &match_in(m, 0)->shape, *out = &match_out(m, 0)->shape;
-    if (!ASKED(m, pool_behind_conv) || !is_volume(m, 0) || pool->global ||
+    if (!ASKED(m, pool_behind_conv) || !is_code_volume(m, 0) || pool->global ||
         pool->kind != POOL_MAX || in->dim[1] < 2 ||
         match_node(m, 0)->act.kind != ACT_NONE)
         return false;
@@ -575,7 +412,7 @@ static void make_two_pools(Match *m) {
                   .op = OP_POOL,
                   .attr = max_pool(2, 1, 1),
                   .quant = match_in(m, 0)->quant};
-    TensorId at = make(m, 0, match_node(m, 0)->in[0], &first);
+    TensorId at = make_node(m, 0, match_node(m, 0)->in[0], &first);
     Attrs second = max_pool(2, 2, 0);
     become(m, 0, OP_POOL, &second, at);
 }
@@ -585,7 +422,7 @@ static bool lacks_conv(const Match *m) {
     const Node *pool = match_node(m, 0);
     bool behind = graph_node(m->g, in->producer)->op == OP_CONV &&
                   match_is_private(m, pool->in[0]);
-    if (!ASKED(m, pool_behind_conv) || !is_volume(m, 0) || behind ||
+    if (!ASKED(m, pool_behind_conv) || !is_code_volume(m, 0) || behind ||
         pool->attr.pool.kind != POOL_MAX || pool->act.kind != ACT_NONE)
         return false;
     Attrs conv = same_conv(in->shape.dim[1], 1, 1);
@@ -596,7 +433,7 @@ static bool lacks_conv(const Match *m) {
 
 static void give_conv(Match *m) {
     const uint32_t at[] = {0, 0};
-    TensorId in = add_identity(m, 0, match_node(m, 0)->in[0], true, at);
+    TensorId in = make_identity(m, 0, match_node(m, 0)->in[0], true, at);
     match_node(m, 0)->in[0] = in;
 }
 
