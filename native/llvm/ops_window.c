@@ -1,4 +1,4 @@
-/* ops_window.c - convolutions, pools and inner products; see ops.h.
+/* ops_window.c - convolutions and pools; see ops.h.
  *
  * Convolutions add up rows: for each weight, a row of the input times the
  * weight onto a row of the output, which stays in the first cache, and which
@@ -11,23 +11,6 @@
 
 #include <math.h>
 
-/* ---- windows ---- */
-
-static void read_window(const Kernel *k, const WindowNames *names,
-                        Window out[2]) {
-    for (uint32_t axis = 0; axis < 2; axis++) {
-        Window *w = &out[axis];
-        w->kernel = kernel_count(k, names->kernel, axis, 1);
-        w->stride = kernel_count(k, names->stride, axis, 1);
-        w->pad = kernel_count(k, names->pad, axis, 0);
-        w->pad_end = kernel_count(k, names->pad_end, axis, w->pad);
-        w->dilation = kernel_count(k, names->dilation, axis, 1);
-        w->kernel += w->kernel == 0;
-        w->stride += w->stride == 0;
-        w->dilation += w->dilation == 0;
-    }
-}
-
 static uint32_t axis_of(const Extent *e, int axis) {
     return axis == ROWS ? e->h : e->w;
 }
@@ -39,55 +22,12 @@ static uint32_t window_count(const Window *w, uint32_t in) {
     return padded < reach ? 1 : (uint32_t)((padded - reach) / w->stride + 1);
 }
 
-Range window_range(Code *c, const Window *w, Val tap, uint32_t in,
-                   uint32_t out) {
-    Val zero = code_index(c, 0);
-    Val moved =
-        index_sub(c, code_index(c, w->pad), index_mul(c, tap, w->dilation));
-    Val from = index_add(c, moved, code_index(c, (int64_t)w->stride - 1));
-    Val to = index_add(c, moved, code_index(c, (int64_t)in - 1 + w->stride));
-    from = index_div(c, index_max(c, from, zero), w->stride);
-    to = index_div(c, index_max(c, to, zero), w->stride);
-    return (Range){from, index_min(c, to, code_index(c, out))};
-}
-
-Range window_taps(Code *c, const Window *w, Val at, uint32_t in) {
-    Val zero = code_index(c, 0), first = index_mul(c, at, w->stride);
-    Val before = index_sub(c, code_index(c, w->pad), first);
-    Val from = index_add(c, before, code_index(c, (int64_t)w->dilation - 1));
-    Val to = index_add(c, before, code_index(c, (int64_t)in - 1 + w->dilation));
-    from = index_div(c, index_max(c, from, zero), w->dilation);
-    to = index_div(c, index_max(c, to, zero), w->dilation);
-    return (Range){from, index_min(c, to, code_index(c, w->kernel))};
-}
-
-Val window_place(Code *c, const Window *w, Val at, Val tap) {
-    Val before =
-        index_sub(c, index_mul(c, tap, w->dilation), code_index(c, w->pad));
-    return index_step(c, at, w->stride, before);
-}
-
-Source window_source(Code *c, const Window *w, Val at, Val tap, uint32_t in) {
-    Val moved = index_sub(c, index_add(c, at, code_index(c, w->pad)),
-                          index_mul(c, tap, w->dilation));
-    Val from = index_max(c, moved, code_index(c, 0));
-    Val place = index_div(c, from, w->stride);
-    Val exact = LLVMBuildICmp(c->builder, LLVMIntEQ,
-                              index_mul(c, place, w->stride), moved, "");
-    Val inside = is_inside(c, place, in);
-    return (Source){LLVMBuildAnd(c->builder, exact, inside, ""), place};
-}
-
-Val is_inside(Code *c, Val at, uint32_t size) {
-    return LLVMBuildICmp(c->builder, LLVMIntULT, at, code_index(c, size), "");
-}
-
 /* ---- convolutions ---- */
 
 static const uint64_t most_products = UINT64_C(1) << 40;
 
 bool conv_read(const Kernel *k, Conv *v, bool transposed) {
-    read_window(k, &window_plain, v->w);
+    window_read(k, &window_plain, v->w);
     v->in = operand_extent(&k->in[0]);
     v->out = operand_extent(&k->out[0]);
     v->images = 1;
@@ -150,7 +90,7 @@ void conv_close(const Emit *e, ConvLoops *l) {
     loop_close(e->c, &l->image);
 }
 
-static Val bias_of(const Emit *e, Val channel) {
+Val emit_bias(const Emit *e, Val channel) {
     Val bias = emit_constant(e, "bias");
     return bias ? code_load(e->c, bias, channel) : code_scalar(e->c, 0);
 }
@@ -168,7 +108,7 @@ static Val conv_element(const Emit *e, const void *context, Val row,
     uint64_t width = v->w[COLS].kernel, taps = v->w[ROWS].kernel * width;
     Loop channels, rows, columns;
     Branch inside_rows, inside;
-    Val sum = code_variable(c, bias_of(e, both->at.out));
+    Val sum = code_variable(c, emit_bias(e, both->at.out));
     Val i = loop_count(c, &channels, fan);
     Val first = index_mul(c, index_step(c, both->at.out, fan, i), taps);
     Val ky = loop_count(c, &rows, v->w[ROWS].kernel);
@@ -202,7 +142,7 @@ static Val deconv_element(const Emit *e, const void *context, Val row,
     uint64_t width = v->w[COLS].kernel, taps = v->w[ROWS].kernel * width;
     Loop channels, rows, columns;
     Branch in_rows, in_columns;
-    Val sum = code_variable(c, bias_of(e, one->at.out));
+    Val sum = code_variable(c, emit_bias(e, one->at.out));
     Val i = loop_count(c, &channels, fan);
     Val from = index_step(c, one->at.group, fan, i);
     Val first =
@@ -331,7 +271,7 @@ static void emit_conv(const Emit *e) {
     Loop rows, channels;
     conv_open(e, &v, &l);
     Val row = loop_count(c, &rows, v.out.h);
-    fill_row(e, v.out.w, l.at.out_all, row, bias_of(e, l.at.out));
+    fill_row(e, v.out.w, l.at.out_all, row, emit_bias(e, l.at.out));
     Val i = loop_count(c, &channels, fan);
     Val first = index_mul(c, index_step(c, l.at.out, fan, i), taps);
     add_taps(e, &v, &l.at, row, index_add(c, l.at.in_first, i), first);
@@ -380,7 +320,7 @@ static void emit_deconv(const Emit *e) {
     Loop fill, channels, rows, act;
     conv_open(e, &v, &l);
     Val row = loop_count(c, &fill, v.out.h);
-    fill_row(e, v.out.w, l.at.out_all, row, bias_of(e, l.at.out));
+    fill_row(e, v.out.w, l.at.out_all, row, emit_bias(e, l.at.out));
     loop_close(c, &fill);
     Val i = loop_count(c, &channels, fan);
     Val in_channel = index_step(c, l.at.group, fan, i);
@@ -399,7 +339,7 @@ static void emit_deconv(const Emit *e) {
 /* ---- pools ---- */
 
 void pool_read(const Kernel *k, bool fused, const Extent *in, Pool *p) {
-    read_window(k, fused ? &window_pool : &window_plain, p->w);
+    window_read(k, fused ? &window_pool : &window_plain, p->w);
     if (kernel_count(k, fused ? "pool_global" : "global", 0, 0))
         for (int axis = 0; axis < 2; axis++)
             p->w[axis] = (Window){axis_of(in, axis), 1, 1, 0, 0};
@@ -421,16 +361,6 @@ bool check_pool(const Kernel *k) {
     Extent in = operand_extent(&k->in[0]);
     pool_read(k, false, &in, &p);
     return pool_fits(&p);
-}
-
-Cover window_cover(Code *c, const Window *w, Val at, uint32_t in) {
-    Val start =
-        index_sub(c, index_mul(c, at, w->stride), code_index(c, w->pad));
-    Val end = index_add(c, start, code_index(c, w->kernel));
-    Val padded_end = index_min(c, end, code_index(c, (int64_t)in + w->pad_end));
-    return (Cover){index_max(c, start, code_index(c, 0)),
-                   index_min(c, end, code_index(c, in)),
-                   index_sub(c, padded_end, start)};
 }
 
 Val pool_divisor(Code *c, const Pool *p, const Cover at[2]) {
@@ -520,99 +450,6 @@ static void emit_conv_pool(const Emit *e) {
     ConvPool both;
     conv_pool_read(e->k, &both);
     emit_results(e, &both, pooled_element);
-}
-
-/* ---- inner products ---- */
-
-bool product_read(const Kernel *k, Product *p) {
-    const Shape *in = &k->in[0].shape, *out = &k->out[0].shape;
-    p->batch = in->rank > 1 && out->rank > 1 ? in->dim[0] : 1;
-    p->n = shape_count(in) / p->batch;
-    p->m = shape_count(out) / p->batch;
-    return p->n * p->batch == shape_count(in) &&
-           p->m * p->batch == shape_count(out) &&
-           p->n * p->m <= SHAPE_MAX_COUNT &&
-           has_constant(k, "weight", p->n * p->m) &&
-           fits_constant(k, "bias", p->m) && fits_constant(k, "slope", p->m);
-}
-
-bool check_fc(const Kernel *k) {
-    Product p;
-    return product_read(k, &p);
-}
-
-/* Several vectors of sums hide how long a multiplication takes. */
-enum { SUMS = 4 };
-
-static Val dot_vectors(Code *c, Val a, Val a_at, Val b, Val b_at, uint64_t n) {
-    uint32_t step = c->lanes * SUMS;
-    Type type = code_vector(c, c->lanes);
-    Val sum[SUMS];
-    Loop loop;
-    for (int i = 0; i < SUMS; i++)
-        sum[i] = code_variable(c, LLVMConstNull(type));
-    Val at = loop_open(c, &loop, code_index(c, 0),
-                       code_index(c, (int64_t)(n - n % step)), step);
-    for (uint32_t i = 0; i < SUMS; i++) {
-        Val more = index_add(c, at, code_index(c, i * c->lanes));
-        Val x = code_load_vector(c, a, index_add(c, a_at, more), c->lanes);
-        Val y = code_load_vector(c, b, index_add(c, b_at, more), c->lanes);
-        code_set(c, sum[i], float_fma(c, x, y, code_get(c, type, sum[i])));
-    }
-    loop_close(c, &loop);
-    Val all = code_get(c, type, sum[0]);
-    for (int i = 1; i < SUMS; i++)
-        all = float_add(c, all, code_get(c, type, sum[i]));
-    return float_sum(c, all);
-}
-
-/* Inner product of n floats behind a_at and b_at; both dense. */
-static Val dot(Code *c, Val a, Val a_at, Val b, Val b_at, uint64_t n) {
-    uint64_t whole = n - n % (c->lanes * SUMS);
-    Loop loop;
-    Val first = whole ? dot_vectors(c, a, a_at, b, b_at, n) : code_scalar(c, 0);
-    Val sum = code_variable(c, first);
-    Val at = loop_open(c, &loop, code_index(c, (int64_t)whole),
-                       code_index(c, (int64_t)n), 1);
-    Val x = code_load(c, a, index_add(c, a_at, at));
-    Val y = code_load(c, b, index_add(c, b_at, at));
-    code_set(c, sum, float_fma(c, x, y, code_get(c, c->f32, sum)));
-    loop_close(c, &loop);
-    return code_get(c, c->f32, sum);
-}
-
-/* The same where the first operand has gaps. */
-static Val dot_scattered(const Emit *e, Val in_at, Val weight_at, uint64_t n) {
-    Code *c = e->c;
-    Loop loop;
-    Val sum = code_variable(c, code_scalar(c, 0));
-    Val at = loop_count(c, &loop, n);
-    Val place = operand_linear(c, &e->k->in[0], index_add(c, in_at, at));
-    Val x = emit_get(e, 0, place);
-    Val y =
-        code_load(c, emit_constant(e, "weight"), index_add(c, weight_at, at));
-    code_set(c, sum, float_fma(c, x, y, code_get(c, c->f32, sum)));
-    loop_close(c, &loop);
-    return code_get(c, c->f32, sum);
-}
-
-static void emit_fc(const Emit *e) {
-    Code *c = e->c;
-    Product p;
-    Loop batches, results;
-    product_read(e->k, &p);
-    Val batch = loop_count(c, &batches, p.batch);
-    Val o = loop_count(c, &results, p.m);
-    Val in_at = index_mul(c, batch, p.n), weight_at = index_mul(c, o, p.n);
-    Val sum = operand_is_dense(&e->k->in[0]) && !e->k->quant
-                  ? dot(c, emit_constant(e, "weight"), weight_at, e->in[0],
-                        in_at, p.n)
-                  : dot_scattered(e, in_at, weight_at, p.n);
-    sum = float_add(c, sum, bias_of(e, o));
-    Val at = index_step(c, batch, p.m, o);
-    emit_put(e, operand_linear(c, &e->k->out[0], at), sum, o);
-    loop_close(c, &results);
-    loop_close(c, &batches);
 }
 
 const OpRow ops_window[] = {

@@ -22,6 +22,8 @@ typedef struct WindowNames {
     ((WindowNames){"pool_kernel", "pool_stride", "pool_pad", "pool_pad_end",   \
                    "pool_dilation"})
 
+void window_read(const Kernel *k, const WindowNames *names, Window out[2]);
+
 /* Places `from`.. `to` (of `out`) of a window whose tap lies inside `in`. */
 typedef struct Range {
     Val from, to;
@@ -107,6 +109,9 @@ typedef struct Product {
 bool product_read(const Kernel *k, Product *p);
 
 OpCheck check_conv, check_pool, check_conv_pool, check_fc;
+OpEmit emit_fc;
+/* Of a channel; 0 where the kernel has none. */
+Val emit_bias(const Emit *e, Val channel);
 
 /* Convolutions on channel blocks, with packed weights, of floats and of codes:
  * ops_blocks.c, ops_quads.c. */
