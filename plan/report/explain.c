@@ -4,30 +4,18 @@
  */
 #include "plan/report/explain.h"
 #include "plan/cost.h"
-#include "plan/report/tensor_history.h"
+#include "plan/report/crowd.h"
 
 #include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Why {
-    Arena *arena;
-    const Plan *plan;
-    const Graph *g;
-    const HwSpec *spec;
-    const Story *story; /* by tensor */
-    Steps *life;        /* by tensor: from its making to its last reader */
-    uint64_t *live;     /* by step: bytes in use, */
-    uint64_t *whole;    /* and of all volumes that are alive, were they whole */
-    uint64_t total;     /* of active memory */
-} Why;
-
-static const char *num(const Why *y, uint64_t v) {
+static const char *num(const Crowd *y, uint64_t v) {
     return with_commas(y->arena, v);
 }
 
-static const char *name_of(const Why *y, TensorId t) {
+static const char *name_of(const Crowd *y, TensorId t) {
     return graph_tensor(y->g, t)->name;
 }
 
@@ -39,68 +27,21 @@ static void say_steps(Text *text, uint32_t first, uint32_t last) {
         text_addf(text, "steps %u to %u", first + 1, last + 1);
 }
 
-static uint64_t whole_bytes(const Why *y, TensorId t) {
-    Volume v = plan_volume(y->g, t);
-    v.repl = y->plan->repl[t.i];
-    return layout_bytes(y->spec->memory[0].layout, &v);
-}
-
-static void say_size(const Why *y, Text *text, TensorId t) {
+static void say_size(const Crowd *y, Text *text, TensorId t) {
     text_addf(text, "; whole it takes %s of %s bytes",
               num(y, whole_bytes(y, t)), num(y, y->total));
 }
 
 /* ---- whole in active memory ---- */
 
-/* The fullest step of [first, end). */
-static uint32_t fullest(const uint64_t *bytes, uint32_t first, uint32_t end) {
-    uint32_t at = first;
-    for (uint32_t s = first; s < end; s++)
-        if (bytes[s] > bytes[at])
-            at = s;
-    return at;
-}
-
 /* In `needed` bytes nothing would be in the way: they are there. */
-static void say_best(const Why *y, Text *text, uint64_t needed) {
+static void say_best(const Crowd *y, Text *text, uint64_t needed) {
     uint64_t planned = y->plan->am_planned;
     if (planned && needed > planned)
         text_addf(text, ": the plan is one for %s of %s bytes", num(y, planned),
                   num(y, y->total));
     else
         text_add(text, ": of the plans that were tried the best");
-}
-
-/* Of the first channels, where it lies. */
-static uint64_t first_channels(const Why *y, const Story *s,
-                               uint32_t channels) {
-    const Placement *p = &y->plan->placement[s->abode.at[0].placement];
-    const Layout *layout = y->spec->memory[p->memory].layout;
-    return channels && channels < p->n_c
-               ? layout_part_offset(layout, &p->whole, p->part_c + channels) -
-                     layout_part_offset(layout, &p->whole, p->part_c)
-               : 0;
-}
-
-/* Away in steps [first, end), but for its first `kept` channels, or its last.
- */
-typedef struct Gap {
-    uint32_t first, end, kept;
-    bool last;
-} Gap;
-
-/* Gaps between its making and its last reader; its place may live longer. */
-static uint32_t gaps_of(const Why *y, const Story *s, Gap **out) {
-    uint32_t n = 0;
-    *out = ARENA_ARRAY(y->arena, Gap, s->abode.n);
-    for (uint32_t i = 1; i < s->abode.n; i++) {
-        const Abode *next = &s->abode.at[i];
-        Gap gap = {s->abode.at[i - 1].end, next->first, next->kept,
-                   next->kept_last};
-        if (s->used != NONE && gap.first <= s->used)
-            (*out)[n++] = gap;
-    }
-    return n;
 }
 
 /* `last`: the gap in front of it. */
@@ -118,7 +59,7 @@ static void say_gap(Text *text, const Gap *gap, const Gap *last) {
 }
 
 /* Why not all of it stays: the fullest step of the gaps. */
-static void say_full(const Why *y, Text *text, const Story *s, const Gap *gap,
+static void say_full(const Crowd *y, Text *text, const Story *s, const Gap *gap,
                      uint32_t n) {
     uint32_t at = 0, kept = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -138,7 +79,7 @@ static void say_full(const Why *y, Text *text, const Story *s, const Gap *gap,
                   kept ? "the rest of it" : "whole it", num(y, rest));
 }
 
-static void say_gaps(const Why *y, Text *text, const Story *s) {
+static void say_gaps(const Crowd *y, Text *text, const Story *s) {
     enum { MOST = 4 };
     Gap *gap;
     uint32_t n = gaps_of(y, s, &gap);
@@ -152,7 +93,7 @@ static void say_gaps(const Why *y, Text *text, const Story *s) {
 
 /* Its own steps, if what makes and reads it is known; else those of its place,
  * which it may share with others. */
-static void say_active(const Why *y, Text *text, const Story *s) {
+static void say_active(const Crowd *y, Text *text, const Story *s) {
     uint32_t first = s->abode.at[0].first;
     uint32_t n = s->used == NONE ? 1 : s->abode.n; /* then the concat's */
     uint32_t last = s->abode.at[n - 1].end - 1;
@@ -172,7 +113,7 @@ static void say_active(const Why *y, Text *text, const Story *s) {
 /* ---- by parts ---- */
 
 /* `many`: it passes through several, one behind the other. */
-static void say_rows(const Why *y, Text *text, Volume v, const Story *s,
+static void say_rows(const Crowd *y, Text *text, Volume v, const Story *s,
                      bool many) {
     if (s->line)
         text_addf(text, ", with a line buffer of %s of its %s pixels",
@@ -185,7 +126,8 @@ static void say_rows(const Why *y, Text *text, Volume v, const Story *s,
                   v.h);
 }
 
-static void say_how_much(const Why *y, Text *text, TensorId t, const Story *s) {
+static void say_how_much(const Crowd *y, Text *text, TensorId t,
+                         const Story *s) {
     Volume v = plan_volume(y->g, t);
     uint32_t rows = 0; /* not only on its way to another memory */
     for (uint32_t i = 0; i < s->part.n; i++)
@@ -221,7 +163,7 @@ static void say_turns(Text *text, const Story *s) {
 
 /* Why it is not whole there, at least in some steps: what would have to be in
  * the fullest of them, `at`. */
-static void say_crowd(const Why *y, Text *text, TensorId t, bool never,
+static void say_crowd(const Crowd *y, Text *text, TensorId t, bool never,
                       uint32_t at) {
     bool crowded = y->whole[at] > y->total;
     if (never)
@@ -240,7 +182,7 @@ static void say_crowd(const Why *y, Text *text, TensorId t, bool never,
 }
 
 /* The fullest of the steps that take turns. */
-static uint32_t fullest_turn(const Why *y, const Story *s) {
+static uint32_t fullest_turn(const Crowd *y, const Story *s) {
     uint32_t at = s->part.at[0].first;
     for (uint32_t i = 0; i < s->part.n; i++) {
         const Together *part = &s->part.at[i];
@@ -250,7 +192,7 @@ static uint32_t fullest_turn(const Why *y, const Story *s) {
     return at;
 }
 
-static void say_parts(const Why *y, Text *text, TensorId t, const Story *s) {
+static void say_parts(const Crowd *y, Text *text, TensorId t, const Story *s) {
     text_add(text, s->abode.n ? "" : "never whole: ");
     say_turns(text, s);
     say_how_much(y, text, t, s);
@@ -260,7 +202,7 @@ static void say_parts(const Why *y, Text *text, TensorId t, const Story *s) {
 }
 
 /* False if it is never away. */
-static bool say_away(const Why *y, Text *text, Steps away) {
+static bool say_away(const Crowd *y, Text *text, Steps away) {
     if (away.first >= away.end)
         return false;
     uint32_t at = fullest(y->whole, away.first, away.end);
@@ -276,7 +218,7 @@ static bool say_away(const Why *y, Text *text, Steps away) {
 
 /* Before, or behind, the steps in which it is whole there; or on its way to the
  * place of its concat. */
-static void say_aways(const Why *y, Text *text, TensorId t, const Story *s) {
+static void say_aways(const Crowd *y, Text *text, TensorId t, const Story *s) {
     Steps life = y->life[t.i];
     uint32_t end = s->abode.at[s->abode.n - 1].end;
     if (!s->stored && !s->loaded && !s->tiled)
@@ -289,7 +231,8 @@ static void say_aways(const Why *y, Text *text, TensorId t, const Story *s) {
     say_best(y, text, 0);
 }
 
-static void say_outside(const Why *y, Text *text, TensorId t, const Story *s) {
+static void say_outside(const Crowd *y, Text *text, TensorId t,
+                        const Story *s) {
     Steps life = y->life[t.i];
     text_addf(text, "outside: %s of it pass through active memory",
               s->tiled ? "tiles" : "members");
@@ -298,7 +241,7 @@ static void say_outside(const Why *y, Text *text, TensorId t, const Story *s) {
 
 /* ---- by tiles of the machine ---- */
 
-static void say_tile(const Why *y, Text *text, const Action *a) {
+static void say_tile(const Crowd *y, Text *text, const Action *a) {
     const HwMemory *m = &y->spec->memory[y->plan->placement[a->out].memory];
     text_add(text, "; made ");
     if (m->role != HW_ACTIVE)
@@ -317,14 +260,14 @@ static void say_tile(const Why *y, Text *text, const Action *a) {
 
 /* ---- moves ---- */
 
-static const char *times(const Why *y, uint64_t n) {
+static const char *times(const Crowd *y, uint64_t n) {
     return n == 1   ? ""
            : n == 2 ? " twice"
                     : arena_printf(y->arena, " %s times", num(y, n));
 }
 
 /* n of a tensor's `all` rows or channels. */
-static void say_count(const Why *y, Text *text, uint64_t n, uint64_t all,
+static void say_count(const Crowd *y, Text *text, uint64_t n, uint64_t all,
                       const char *what, const char *done) {
     if (n % all == 0)
         text_addf(text, "; %s%s", done, times(y, n / all));
@@ -333,7 +276,7 @@ static void say_count(const Why *y, Text *text, uint64_t n, uint64_t all,
                   num(y, all), n > all ? ": some again" : "");
 }
 
-static void say_moved(const Why *y, Text *text, const Moved *m, Volume v,
+static void say_moved(const Crowd *y, Text *text, const Moved *m, Volume v,
                       const char *done) {
     uint64_t plane = (uint64_t)v.h * v.w, row = (uint64_t)v.c * v.w;
     if (m->elements % plane == 0 && !m->cut_h && !m->cut_w)
@@ -345,7 +288,7 @@ static void say_moved(const Why *y, Text *text, const Moved *m, Volume v,
 }
 
 /* False if nothing of the tensor moves from or to the memory. */
-static bool say_side(const Why *y, Text *text, TensorId t, const Moved *moved,
+static bool say_side(const Crowd *y, Text *text, TensorId t, const Moved *moved,
                      uint32_t m, const char *way) {
     if (!moved || !moved[m].elements)
         return false;
@@ -354,7 +297,7 @@ static bool say_side(const Why *y, Text *text, TensorId t, const Moved *moved,
     return true;
 }
 
-static bool say_stored(const Why *y, Text *text, TensorId t, const Story *s,
+static bool say_stored(const Crowd *y, Text *text, TensorId t, const Story *s,
                        uint32_t m) {
     if (!say_side(y, text, t, s->stored, m, "stored to"))
         return false;
@@ -365,7 +308,7 @@ static bool say_stored(const Why *y, Text *text, TensorId t, const Story *s,
     return true;
 }
 
-static bool say_loaded(const Why *y, Text *text, TensorId t, const Story *s,
+static bool say_loaded(const Crowd *y, Text *text, TensorId t, const Story *s,
                        uint32_t m) {
     if (!say_side(y, text, t, s->loaded, m, "loaded from"))
         return false;
@@ -374,7 +317,7 @@ static bool say_loaded(const Why *y, Text *text, TensorId t, const Story *s,
     return true;
 }
 
-static void say_moves(const Why *y, Text *text, TensorId t, const Story *s) {
+static void say_moves(const Crowd *y, Text *text, TensorId t, const Story *s) {
     Volume v = plan_volume(y->g, t);
     uint64_t bytes = (uint64_t)v.c * v.h * v.w * y->spec->element;
     bool any = false;
@@ -390,7 +333,7 @@ static void say_moves(const Why *y, Text *text, TensorId t, const Story *s) {
 
 /* ---- lines ---- */
 
-static void say_where(const Why *y, Text *text, TensorId t, const Story *s) {
+static void say_where(const Crowd *y, Text *text, TensorId t, const Story *s) {
     uint32_t end = s->channel + plan_volume(y->g, t).c;
     if (s->inside.i != NONE)
         text_addf(text, "channels %u to %u of %s, ", s->channel, end - 1,
@@ -417,7 +360,7 @@ static void say_where(const Why *y, Text *text, TensorId t, const Story *s) {
 }
 
 /* Of what layers of the file it is made, where its name does not say it. */
-static void say_layers(const Why *y, Text *text, TensorId t) {
+static void say_layers(const Crowd *y, Text *text, TensorId t) {
     enum { MOST = 5 };
     const Node *node = graph_node(y->g, graph_tensor(y->g, t)->producer);
     uint32_t n = node->n_merged < MOST ? node->n_merged : MOST;
@@ -447,7 +390,7 @@ static int by_step(const void *a, const void *b) {
 }
 
 /* Inputs first. */
-static Line *lines_of(const Why *y) {
+static Line *lines_of(const Crowd *y) {
     const Schedule *schedule = y->plan->schedule;
     Line *line = ARENA_ARRAY(y->arena, Line, y->g->tensor.n + 1);
     for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++) {
@@ -459,133 +402,8 @@ static Line *lines_of(const Why *y) {
     return line;
 }
 
-/* The last step in which the tensor, or the concat that it lies in, is read. */
-static uint32_t read_last(const Story *story, TensorId t) {
-    uint32_t last = 0;
-    for (; t.i != NONE; t = story[t.i].inside)
-        if (story[t.i].used != NONE && story[t.i].used > last)
-            last = story[t.i].used;
-    return last;
-}
-
-/* Concats begin with the first of their members. */
-static uint32_t made_first(const Why *y, TensorId t) {
-    const Story *s = &y->story[t.i];
-    const Node *node = graph_node(y->g, graph_tensor(y->g, t)->producer);
-    uint32_t first = s->made == NONE ? s->read : s->made;
-    for (uint32_t i = 0; node->op == OP_CONCAT && i < node->n_in; i++) {
-        uint32_t made = y->story[node->in[i].i].made;
-        first = made < first ? made : first;
-    }
-    return first;
-}
-
-static void find_lives(Why *y) {
-    y->life = ARENA_ARRAY(y->arena, Steps, y->g->tensor.n + 1);
-    for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++) {
-        uint32_t first = made_first(y, t), last = read_last(y->story, t);
-        if (first != NONE)
-            y->life[t.i] = (Steps){first, (last > first ? last : first) + 1};
-    }
-}
-
-/* Nodes that write over an operand which nobody reads later, where the machine
- * does that: in this step what they make takes no bytes of its own. */
-static bool over_operand(const Why *y, const Node *node, uint32_t step) {
-    bool pointwise =
-        node->op == OP_ELTWISE || node->op == OP_SCALE || node->op == OP_ACT;
-    bool in_place = false, free = false;
-    for (uint32_t e = 0; pointwise && e < y->spec->n_engines; e++)
-        in_place |= y->spec->engine[e].in_place;
-    for (uint32_t i = 0; in_place && i < node->n_in; i++)
-        free |= y->life[node->in[i].i].end <= step + 1;
-    return free;
-}
-
-/* Concats are their members; what the host makes lies over nothing. */
-static void find_whole(Why *y) {
-    const Schedule *schedule = y->plan->schedule;
-    y->whole = ARENA_ARRAY(y->arena, uint64_t, schedule->n_steps + 1);
-    for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++) {
-        const Node *node = graph_node(y->g, graph_tensor(y->g, t)->producer);
-        Steps life = y->life[t.i];
-        uint32_t over =
-            !y->story[t.i].by_host && over_operand(y, node, life.first);
-        if (node->op == OP_CONCAT)
-            continue;
-        for (uint32_t step = life.first + over; step < life.end; step++)
-            y->whole[step] += whole_bytes(y, t);
-    }
-}
-
-/* Bytes [first, end) that are in use in a step; memories lie behind each other.
- */
-typedef struct Bytes {
-    uint32_t step;
-    uint64_t first, end;
-} Bytes;
-typedef VEC(Bytes) Used;
-
-static int by_first(const void *a, const void *b) {
-    const Bytes *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
-}
-
-/* `bytes` of its place, from `at` on. */
-static void use_add(const Why *y, Used *used, uint32_t step, const Placement *p,
-                    uint64_t at, uint64_t bytes) {
-    enum { MEMORY_BITS = 48 };
-    uint64_t first = ((uint64_t)p->memory << MEMORY_BITS) + p->offset + at;
-    vec_push(y->arena, used, ((Bytes){step, first, first + bytes}));
-}
-
-/* Channels that stay between two times at which all are there. */
-static void kept_add(const Why *y, Used *used, const Story *s) {
-    Gap *gap;
-    uint32_t n = gaps_of(y, s, &gap);
-    const Placement *p =
-        &y->plan->placement[s->abode.n ? s->abode.at[0].placement : 0];
-    for (uint32_t i = 0; i < n; i++) {
-        if (!gap[i].kept || gap[i].kept == NONE)
-            continue;
-        uint64_t bytes = first_channels(y, s, gap[i].kept);
-        uint64_t at = gap[i].last ? p->bytes - bytes : 0;
-        for (uint32_t step = gap[i].first; step < gap[i].end; step++)
-            use_add(y, used, step, p, at, bytes);
-    }
-}
-
-/* Places overlap where a concat is filled in those of others. */
-static void find_use(Why *y) {
-    const PlanStepUse *use;
-    Used used = {0};
-    uint32_t n = plan_step_use(y->arena, y->plan, &use);
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < use[i].n; k++) {
-            const Placement *p = &y->plan->placement[use[i].placement[k]];
-            use_add(y, &used, use[i].step, p, 0, p->bytes);
-        }
-    for (TensorId t = {0}; t.i < y->g->tensor.n; t.i++)
-        kept_add(y, &used, &y->story[t.i]);
-    if (used.n)
-        qsort(used.at, used.n, sizeof *used.at, by_first);
-    y->live = ARENA_ARRAY(y->arena, uint64_t, n + 1);
-    uint64_t end = 0;
-    for (uint32_t i = 0; i < used.n; i++) {
-        const Bytes *b = &used.at[i];
-        end = i && b[-1].step == b->step ? end : 0;
-        uint64_t first = b->first > end ? b->first : end;
-        y->live[b->step] += b->end > first ? b->end - first : 0;
-        end = b->end > end ? b->end : end;
-    }
-    for (uint32_t m = 0; m < y->spec->n_active; m++)
-        y->total += y->spec->memory[m].size;
-}
-
 /* Of machines that load weights into active memory. */
-static void say_weights(const Why *y, Text *text) {
+static void say_weights(const Crowd *y, Text *text) {
     PlanWeights w = plan_weights(y->plan);
     if (!w.blocks)
         return;
@@ -597,7 +415,7 @@ static void say_weights(const Why *y, Text *text) {
 }
 
 /* A plan for less memory. */
-static void say_planned(const Why *y, Text *text) {
+static void say_planned(const Crowd *y, Text *text) {
     if (y->plan->am_planned)
         text_addf(
             text,
@@ -607,16 +425,9 @@ static void say_planned(const Why *y, Text *text) {
 }
 
 const char *plan_explain(Arena *arena, const Plan *plan) {
-    Why y = {.arena = arena,
-             .plan = plan,
-             .g = plan->schedule->graph,
-             .spec = plan->schedule->spec,
-             .story = plan_stories(arena, plan)};
+    const Crowd y = crowd_of(arena, plan);
     const Line *line = lines_of(&y);
     Text text = text_new(arena);
-    find_use(&y);
-    find_lives(&y);
-    find_whole(&y);
     for (uint32_t i = 0; i < y.g->glossary.n; i++)
         text_addf(&text, "names: %s\n", y.g->glossary.at[i]);
     for (uint32_t i = 0; i < y.g->tensor.n; i++) {
