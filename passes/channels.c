@@ -53,23 +53,6 @@ static void settle(Parts *p, NodeId id, uint32_t axis) {
     }
 }
 
-/* Some of the values along axis 0 or 1. */
-static ConstId part_of(Parts *p, ConstId id, uint32_t axis, uint32_t first,
-                       uint32_t n) {
-    if (id.i == NONE)
-        return id;
-    Const part = const_part(p->g->arena, graph_const(p->g, id), axis, first, n);
-    return graph_add_const(p->g, part);
-}
-
-/* A node's constants for some channels of its result. */
-static void parts_of_all(Parts *p, NodeId to, const Node *like, uint32_t first,
-                         uint32_t n) {
-    for (int r = 0; r < CONST_ROLES; r++)
-        graph_node(p->g, to)->constant[r] =
-            part_of(p, like->constant[r], 0, first, n);
-}
-
 /* ---- nodes ---- */
 
 /* A node of no constants, right before node `before`. */
@@ -98,33 +81,7 @@ static void infer(Parts *p, TensorId out) {
         bug("pass channels: no shape for %s", graph_node(p->g, id)->name);
 }
 
-/* A node becomes another operator of these inputs, without constants. */
-static void become(Parts *p, NodeId id, OpKind op, uint32_t n_in,
-                   const TensorId *in) {
-    Node *node = graph_node(p->g, id);
-    node->op = op;
-    node->attr = (Attrs){0};
-    node->n_in = n_in;
-    node->in = ARENA_COPY(p->g->arena, TensorId, in, n_in);
-    for (int r = 0; r < CONST_ROLES; r++)
-        node->constant[r] = NO_CONST;
-}
-
-static void become_concat(Parts *p, NodeId id, uint32_t n, const TensorId *in) {
-    become(p, id, OP_CONCAT, n, in);
-    graph_node(p->g, id)->attr.axis.axis = 1;
-    graph_node(p->g, id)->act = (Act){0};
-    graph_gloss(p->g, "X__fromN is X from channel N on");
-}
-
 /* ---- channels of a result by themselves ---- */
-
-static bool is_depthwise(const Parts *p, const Node *node) {
-    const ConvAttr *conv = &node->attr.conv;
-    return node->op == OP_CONV && conv->groups > 1 &&
-           conv->groups == conv->out_c &&
-           conv->groups == channels(p, node->in[0]);
-}
 
 /* Whether channel c of the result is made of channel c of each operand. */
 static bool goes_by_channel(const Parts *p, const Node *node) {
@@ -142,7 +99,7 @@ static bool goes_by_channel(const Parts *p, const Node *node) {
                 return false;
         return true;
     default:
-        return is_depthwise(p, node);
+        return node_is_depthwise(p->g, node);
     }
 }
 
@@ -159,7 +116,7 @@ static TensorId some_results(Parts *p, NodeId id, const TensorId *in,
         conv->out_c = n;
         conv->groups = conv->groups > 1 ? n : 1;
     }
-    parts_of_all(p, made, &like, first, n);
+    node_take_constants(p->g, made, &like, first, n);
     infer(p, out);
     return out;
 }
@@ -183,7 +140,8 @@ static void cut_producer(Parts *p, NodeId id, const Bounds *bounds,
         part[i] = some_results(p, id, in, bounds->at[i],
                                bounds->at[i + 1] - bounds->at[i]);
     }
-    become_concat(p, id, bounds->n, part);
+    node_become_concat(p->g, graph_node(p->g, id), bounds->n, part);
+    graph_gloss(p->g, "X__fromN is X from channel N on");
 }
 
 /* ---- of concats, and of all else ---- */
@@ -421,7 +379,9 @@ static TensorId add_term(Parts *p, NodeId id, TensorId in, uint32_t first,
     part.no_bias |= first > 0;
     TensorId out = add(p, id, &part, "over", first, 1, &in);
     NodeId made = graph_tensor(p->g, out)->producer;
-    ConstId weight = part_of(p, part.constant[CONST_WEIGHT], 1, first, n);
+    const Const *whole = graph_const(p->g, part.constant[CONST_WEIGHT]);
+    Const some = const_part(p->g->arena, whole, 1, first, n);
+    ConstId weight = graph_add_const(p->g, some);
     graph_node(p->g, made)->constant[CONST_WEIGHT] = weight;
     if (!first)
         graph_node(p->g, made)->constant[CONST_BIAS] =
@@ -453,8 +413,10 @@ static void sum_up(Parts *p, NodeId id, const Split *by) {
         if (i && i + 1 < bounds.n)
             pair[0] = add_sum(p, id, pair, at[1]);
     }
-    become(p, id, OP_ELTWISE, 2, pair);
-    graph_node(p->g, id)->attr.elt.kind = ELT_ADD;
+    const Attrs add_up = {.elt = {.kind = ELT_ADD}};
+    const Act act = graph_node(p->g, id)->act;
+    node_become(p->g, graph_node(p->g, id), OP_ELTWISE, &add_up, 2, pair);
+    graph_node(p->g, id)->act = act;
     graph_gloss(p->g, "X__overN is what input channels from N on give X; "
                       "X__uptoN the sum of those below N");
 }
@@ -477,7 +439,7 @@ static bool has_parts(const Parts *p, const Node *node) {
 
 static bool is_candidate(const Parts *p, const Node *node) {
     return node->op == OP_CONV && node->constant[CONST_WEIGHT].i != NONE &&
-           (node->attr.conv.groups == 1 || is_depthwise(p, node)) &&
+           (node->attr.conv.groups == 1 || node_is_depthwise(p->g, node)) &&
            graph_tensor(p->g, node->in[0])->shape.rank == 4 &&
            has_parts(p, node);
 }

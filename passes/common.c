@@ -54,3 +54,30 @@ ConstId write_constant(Match *m, uint32_t n, const double *value) {
     };
     return graph_add_const(m->g, c);
 }
+
+void node_become(Graph *g, Node *node, OpKind op, const Attrs *attr,
+                 uint32_t n_in, const TensorId *in) {
+    node->op = op;
+    node->attr = *attr;
+    node->act = (Act){0};
+    node->n_in = n_in;
+    node->in = ARENA_COPY(g->arena, TensorId, in, n_in);
+    for (int r = 0; r < CONST_ROLES; r++)
+        node->constant[r] = NO_CONST;
+}
+
+void node_become_concat(Graph *g, Node *node, uint32_t n, const TensorId *in) {
+    const Attrs channels = {.axis = {.axis = 1}};
+    node_become(g, node, OP_CONCAT, &channels, n, in);
+}
+
+void node_take_constants(Graph *g, NodeId to, const Node *like, uint32_t first,
+                         uint32_t n) {
+    for (int r = 0; r < CONST_ROLES; r++) {
+        if (like->constant[r].i == NONE)
+            continue;
+        const Const *whole = graph_const(g, like->constant[r]);
+        Const part = const_part(g->arena, whole, 0, first, n);
+        graph_node(g, to)->constant[r] = graph_add_const(g, part);
+    }
+}

@@ -38,7 +38,21 @@ int32_t candidate_engine(const Match *m, const Node *node, const Shape *in,
 bool keeps_engine(const Match *m, uint32_t i, const Node *changed,
                   const Shape *in, const Shape *out);
 
+static inline bool node_is_depthwise(const Graph *g, const Node *node) {
+    return legal_node_op(g, node) == HW_OP_CONV_DEPTHWISE;
+}
+
 /* ---- for rewrites ---- */
+
+/* The node becomes another operator of these inputs, without constants and
+ * without an activation. */
+void node_become(Graph *g, Node *node, OpKind op, const Attrs *attr,
+                 uint32_t n_in, const TensorId *in);
+/* ... a concat of their channels. */
+void node_become_concat(Graph *g, Node *node, uint32_t n, const TensorId *in);
+/* Channels [first, first + n) of all constants of `like`. */
+void node_take_constants(Graph *g, NodeId to, const Node *like, uint32_t first,
+                         uint32_t n);
 
 /* A recipe for one value throughout; `groups` as in Const. */
 ConstId constant_of(Graph *g, Shape shape, double value, uint32_t groups);

@@ -67,7 +67,7 @@ static bool stride_alone(const Match *m) {
         return false;
     Attrs pool = max_pool(1, s.stride, 0);
     uint32_t c = s.places.dim[1];
-    bool direct = !moves(&s) && !is_depthwise(m, 0);
+    bool direct = !moves(&s) && !node_is_depthwise(m->g, match_node(m, 0));
     Attrs last = direct ? s.conv : same_conv(c, 1, moves(&s) ? 3 : 1);
     return runs_conv_pool(m, &last, &pool,
                           direct ? &match_node(m, 0)->act : NULL,
@@ -89,12 +89,12 @@ static TensorId every_place(Match *m, uint32_t i, const Sampling *s) {
 static void sample_alone(Match *m) {
     Sampling s;
     samples(m, 0, &s);
-    bool depthwise = is_depthwise(m, 0);
+    bool depthwise = node_is_depthwise(m->g, match_node(m, 0));
     TensorId at = every_place(m, 0, &s);
     if (moves(&s) || depthwise)
         at = make_identity(m, 0, at, true, s.at);
     Attrs pool = max_pool(1, s.stride, 0);
-    become(m, 0, OP_POOL, &pool, at);
+    node_become(m->g, match_node(m, 0), OP_POOL, &pool, 1, &at);
 }
 
 /* ---- a strided depthwise convolution before one of 1 x 1 ---- */
@@ -110,8 +110,9 @@ static bool is_pointwise(const ConvAttr *conv) {
 static bool stride_before_pointwise(const Match *m) {
     Sampling s;
     const Node *point = match_node(m, 1);
-    if (!is_depthwise(m, 0) || !is_pointwise(&point->attr.conv) ||
-        !samples(m, 0, &s) || !is_code_volume(m, 1))
+    if (!node_is_depthwise(m->g, match_node(m, 0)) ||
+        !is_pointwise(&point->attr.conv) || !samples(m, 0, &s) ||
+        !is_code_volume(m, 1))
         return false;
     Attrs pool = max_pool(1, s.stride, 0);
     Attrs conv = {.conv = point->attr.conv};
@@ -135,7 +136,7 @@ static void sample_behind_pointwise(Match *m) {
                  .quant = match_out(m, 1)->quant};
     at = make_node(m, 1, at, &conv);
     Attrs pool = max_pool(1, s.stride, 0);
-    become(m, 1, OP_POOL, &pool, at);
+    node_become(m->g, match_node(m, 1), OP_POOL, &pool, 1, &at);
     match_kill(m, 0);
 }
 
@@ -300,7 +301,7 @@ static void dense_as_conv(Match *m) {
                  .quant = match_out(m, 0)->quant};
     at = make_node(m, 0, at, &conv);
     Attrs flat = {.reshape = match_out(m, 0)->shape};
-    become(m, 0, OP_RESHAPE, &flat, at);
+    node_become(m->g, match_node(m, 0), OP_RESHAPE, &flat, 1, &at);
 }
 
 /* ---- least extents ---- */
@@ -384,7 +385,7 @@ static void pad_and_cut(Match *m) {
         at = add_cut(m, at, 2, extent(&out, 0));
     uint32_t axis = behind[1] ? 1 : 0;
     Attrs cut = {.slice = {2 + axis, 0, extent(&out, (int)axis)}};
-    become(m, 0, OP_SLICE, &cut, at);
+    node_become(m->g, match_node(m, 0), OP_SLICE, &cut, 1, &at);
 }
 
 /* ---- pools ---- */
@@ -414,7 +415,7 @@ static void make_two_pools(Match *m) {
                   .quant = match_in(m, 0)->quant};
     TensorId at = make_node(m, 0, match_node(m, 0)->in[0], &first);
     Attrs second = max_pool(2, 2, 0);
-    become(m, 0, OP_POOL, &second, at);
+    node_become(m->g, match_node(m, 0), OP_POOL, &second, 1, &at);
 }
 
 static bool lacks_conv(const Match *m) {

@@ -25,11 +25,9 @@ static uint64_t bytes_of(const HwMemory *memory, const Shape *shape,
 }
 
 static bool is_depthwise(const Match *m, uint32_t i) {
-    const ConvAttr *conv = &match_node(m, i)->attr.conv;
-    const Shape *in = &match_in(m, i)->shape, *out = &match_out(m, i)->shape;
-    return in->rank == 4 && out->rank == 4 && in->dim[0] == 1 &&
-           conv->groups > 1 && conv->groups == conv->out_c &&
-           conv->groups == in->dim[1];
+    const Shape *in = &match_in(m, i)->shape;
+    return in->rank == 4 && in->dim[0] == 1 &&
+           node_is_depthwise(m->g, match_node(m, i));
 }
 
 /* Slabs are slices of the stored constants. */
@@ -75,28 +73,8 @@ static TensorId add_slab(Match *m, uint32_t i, uint32_t at, TensorId in,
     graph_tensor(m->g, out)->quant = quant;
     NodeId id = graph_tensor(m->g, out)->producer;
     graph_node(m->g, id)->no_bias = like.no_bias;
-    for (int r = 0; r < CONST_ROLES; r++) {
-        if (like.constant[r].i == NONE)
-            continue;
-        const Const *whole = graph_const(m->g, like.constant[r]);
-        Const part = const_part(m->g->arena, whole, 0, first, n);
-        graph_node(m->g, id)->constant[r] = graph_add_const(m->g, part);
-    }
+    node_take_constants(m->g, id, &like, first, n);
     return out;
-}
-
-/* Node i becomes the concat of the slabs. */
-static void become_concat(Match *m, uint32_t i, uint32_t n,
-                          const TensorId *slab) {
-    Node *node = match_node(m, i);
-    node->op = OP_CONCAT;
-    node->attr = (Attrs){0};
-    node->attr.axis.axis = 1;
-    node->act = (Act){0};
-    node->n_in = n;
-    node->in = ARENA_COPY(m->g->arena, TensorId, slab, n);
-    for (int r = 0; r < CONST_ROLES; r++)
-        node->constant[r] = NO_CONST;
 }
 
 /* ---- with the layer in front ---- */
@@ -133,7 +111,7 @@ static void make_slabs(Match *m) {
         TensorId part = add_slab(m, 0, 1, in, first, some);
         slab[n++] = add_slab(m, 1, 1, part, first, some);
     }
-    become_concat(m, 1, n, slab);
+    node_become_concat(m->g, match_node(m, 1), n, slab);
     match_kill(m, 0);
 }
 
@@ -155,7 +133,7 @@ static void by_members(Match *m) {
         slab[k] = add_slab(m, 1, 1, concat.in[k], first, some);
         first += some;
     }
-    become_concat(m, 1, concat.n_in, slab);
+    node_become_concat(m->g, match_node(m, 1), concat.n_in, slab);
     match_kill(m, 0);
 }
 

@@ -13,12 +13,6 @@ bool is_code_volume(const Match *m, uint32_t i) {
            match_out(m, i)->quant.type != QUANT_NONE;
 }
 
-bool is_depthwise(const Match *m, uint32_t i) {
-    const ConvAttr *conv = &match_node(m, i)->attr.conv;
-    return conv->groups > 1 && conv->groups == conv->out_c &&
-           conv->groups == match_in(m, i)->shape.dim[1];
-}
-
 Attrs same_conv(uint32_t out_c, uint32_t groups, uint32_t kernel) {
     uint32_t pad = (kernel - 1) / 2;
     return (Attrs){.conv = {.out_c = out_c,
@@ -131,15 +125,4 @@ TensorId make_padded(Match *m, uint32_t i, TensorId in,
                 .attr = {.pad = {.behind = {behind[0], behind[1]}}},
                 .quant = graph_tensor(m->g, in)->quant};
     return behind[0] || behind[1] ? make_node(m, i, in, &pad) : in;
-}
-
-void become(Match *m, uint32_t i, OpKind op, const Attrs *attr, TensorId in) {
-    Node *node = match_node(m, i);
-    node->op = op;
-    node->attr = *attr;
-    node->act = (Act){0};
-    node->in = ARENA_COPY(m->g->arena, TensorId, &in, 1);
-    node->n_in = 1;
-    for (int r = 0; r < CONST_ROLES; r++)
-        node->constant[r] = NO_CONST;
 }

@@ -12,7 +12,6 @@ static inline uint32_t extent(const Shape *shape, int axis) {
 Shape with_extents(const Shape *shape, uint32_t c, const uint32_t hw[2]);
 /* Node i reads and makes volumes of one image, on codes. */
 bool is_code_volume(const Match *m, uint32_t i);
-bool is_depthwise(const Match *m, uint32_t i);
 
 /* A convolution that keeps height and width; a pool by its corner. */
 Attrs same_conv(uint32_t out_c, uint32_t groups, uint32_t kernel);
@@ -41,7 +40,5 @@ TensorId make_identity(Match *m, uint32_t i, TensorId in, bool dense,
 /* With zeros behind; `in` itself where there are none. */
 TensorId make_padded(Match *m, uint32_t i, TensorId in,
                      const uint32_t behind[2]);
-/* Node i of the match becomes this, and reads `in`. */
-void become(Match *m, uint32_t i, OpKind op, const Attrs *attr, TensorId in);
 
 #endif
