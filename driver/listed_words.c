@@ -6,13 +6,11 @@
 #include "codegen/words.h"
 #include "driver/commands.h"
 #include "driver/makes.h"
-#include "driver/rounding.h"
 #include "driver/word_lists.h"
+#include "driver/word_run.h"
 #include "hwspec/emit.h"
-#include "sim/does.h"
 #include "sim/program.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct Made {
@@ -113,13 +111,6 @@ static float read_code(const Cells *c, const Quant *q, uint32_t channel,
 
 /* ---- a run ---- */
 
-typedef struct Wrong {
-    const char *layer;
-    uint32_t insn;
-    uint64_t codes, wrong;
-    double most;
-} Wrong;
-
 typedef struct Run {
     Arena *arena;
     const Made *made;
@@ -128,13 +119,7 @@ typedef struct Run {
     uint8_t **memory;        /* by memory of the machine */
     uint32_t next;           /* instruction of the listing */
     uint32_t offset;         /* of the list's first instruction */
-    uint64_t codes, wrong;
-    uint32_t compared, unknown; /* instructions of the listing */
-    Wrong first;
-    uint64_t instructions, read, written;
-    uint32_t replay_faults;
-    const char *fault;
-    Loc at;
+    WordRun found;
 } Run;
 
 typedef struct Box {
@@ -147,28 +132,21 @@ static void compare(Run *r, uint32_t insn, const Action *action, Box box) {
     const Tensor *t = graph_tensor(g, p->tensor);
     Volume volume = plan_volume(g, p->tensor);
     if (t->origin.i == NONE || t->quant.type == QUANT_NONE) {
-        r->unknown++;
+        r->found.unknown++;
         return;
     }
     Arena *scratch = arena_new("compare");
     Cells cells = cells_of(scratch, r->made, action->out, r->memory);
     const float *want = r->reference->at[t->origin.i];
-    Wrong w = {.layer = t->name, .insn = insn};
+    WordCodes w = {.layer = t->name, .insn = insn + 1};
     for (uint32_t c = p->c; cells.byte && c < p->c + p->n_c; c++)
         for (uint32_t y = box.row; y < box.row + box.rows; y++)
             for (uint32_t x = box.col; x < box.col + box.cols; x++) {
-                float got = read_code(&cells, &t->quant, c, y, x);
                 uint64_t i = ((uint64_t)c * volume.h + y) * volume.w + x;
-                double off = fabs((double)got - (double)want[i]);
-                w.codes++;
-                w.wrong += off > 0;
-                w.most = off > w.most ? off : w.most;
+                word_codes_add(&w, read_code(&cells, &t->quant, c, y, x),
+                               want[i]);
             }
-    r->compared++;
-    r->codes += w.codes;
-    r->wrong += w.wrong;
-    if (w.wrong && !r->first.layer)
-        r->first = w;
+    word_run_compared(&r->found, &w);
     arena_free(scratch);
 }
 
@@ -278,7 +256,7 @@ static bool run_list(Run *r, Diag *diag, uint32_t i) {
         read ? program_replay(r->arena, diag, read) : NULL;
     if (!replay)
         return false;
-    r->replay_faults += replay->n_faults;
+    r->found.token_faults += replay->n_faults;
     r->offset = made->words->list[i];
     DoesWatch watch = {
         .after = after, .context = r, .before = i ? r->memory : NULL};
@@ -286,19 +264,16 @@ static bool run_list(Run *r, Diag *diag, uint32_t i) {
                                           made->words->bytes, &watch);
     for (uint32_t m = 0; m < made->p.spec->n_memories; m++)
         r->memory[m] = done->byte[m];
-    r->instructions += done->done;
-    r->read += done->memory[backing].read;
-    r->written += done->memory[backing].written;
-    r->fault = done->failed;
-    r->at = done->at;
+    word_run_did(&r->found, done, backing);
     return true;
 }
 
 static bool run_words(Run *r, Diag *diag) {
     catch_up(r, 0);
-    for (uint32_t i = 0; i < r->made->words->n_lists && !r->fault; i++)
+    for (uint32_t i = 0; i < r->made->words->n_lists && !r->found.fault; i++)
         if (!run_list(r, diag, i))
             return false;
+    r->found.whole = r->next == r->made->p.listing->n;
     return true;
 }
 
@@ -306,6 +281,7 @@ static Run run_of(Arena *arena, const Made *made) {
     const HwSpec *spec = made->p.spec;
     Run r = {.arena = arena,
              .made = made,
+             .found = {.what = "tiles"},
              .memory = ARENA_ARRAY(arena, uint8_t *, spec->n_memories + 1),
              .value = ARENA_ARRAY(arena, float *, made->p.graph->tensor.n + 1)};
     for (uint32_t i = 0; i < spec->n_memories; i++)
@@ -400,17 +376,11 @@ ExitCode compile_listed_words(Arena *arena, Diag *diag,
     if (values)
         put_inputs(&r, values);
     WordLists lists = lists_of(arena, options, &made);
-    cJSON *json = map_json(arena, &made, &lists);
-    if (!word_lists_write(arena, diag, options, &lists, json)) {
-        cJSON_Delete(json);
+    if (!word_lists_write(arena, diag, options, &lists,
+                          map_json(arena, &made, &lists)))
         return EXIT_BAD_INPUT;
-    }
-    if (options->json) {
-        cJSON_AddBoolToObject(json, "ok", true);
-        print_json(arena, options, json);
+    if (options->json)
         return EXIT_FINE;
-    }
-    cJSON_Delete(json);
     print_made(arena, &made);
     word_lists_say(arena, options, &lists);
     return EXIT_FINE;
@@ -418,83 +388,51 @@ ExitCode compile_listed_words(Arena *arena, Diag *diag,
 
 /* ---- verify ---- */
 
-static bool is_right(const Run *r) {
-    return !r->fault && !r->wrong && r->compared && !r->replay_faults &&
-           r->next == r->made->p.listing->n;
-}
-
 static void verdict_json(Arena *arena, const Options *options, const Run *r,
                          const Roundings *rounded) {
     const Made *made = r->made;
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddBoolToObject(json, "ok", is_right(r));
-    cJSON_AddStringToObject(json, "network", made->p.graph->name);
-    cJSON_AddStringToObject(json, "machine", made->p.spec->machine);
-    cJSON_AddNumberToObject(json, "instructions", (double)r->instructions);
+    cJSON *json = word_run_json(&r->found, &made->p);
     cJSON_AddNumberToObject(json, "lists", made->words->n_lists);
-    cJSON_AddNumberToObject(json, "tiles_compared", r->compared);
-    cJSON_AddNumberToObject(json, "tiles_without_values", r->unknown);
-    cJSON_AddNumberToObject(json, "codes", (double)r->codes);
-    cJSON_AddNumberToObject(json, "codes_wrong", (double)r->wrong);
-    cJSON_AddNumberToObject(json, "token_faults", r->replay_faults);
-    cJSON_AddNumberToObject(json, "read", (double)r->read);
-    cJSON_AddNumberToObject(json, "written", (double)r->written);
+    word_run_json_values(&r->found, json);
+    cJSON_AddNumberToObject(json, "token_faults", r->found.token_faults);
+    cJSON_AddNumberToObject(json, "read", (double)r->found.read);
+    cJSON_AddNumberToObject(json, "written", (double)r->found.written);
     cJSON_AddNumberToObject(json, "host_layers",
                             listing_host_layers(made->p.listing));
-    if (r->fault)
-        cJSON_AddStringToObject(json, "fault", r->fault);
-    if (r->first.layer)
-        cJSON_AddStringToObject(json, "first_wrong", r->first.layer);
-    if (rounded->n)
-        cJSON_AddItemToObject(json, "rounding", roundings_json(rounded));
+    word_run_json_end(&r->found, rounded, json);
     print_json(arena, options, json);
 }
 
 static void verdict_print(Arena *arena, const Run *r,
                           const Roundings *rounded) {
+    const WordRun *f = &r->found;
     print_made(arena, r->made);
-    say("values  %s codes of %u layers and tiles compared, %s\n",
-        with_commas(arena, r->codes), r->compared,
-        r->wrong ? arena_printf(arena, "%s WRONG", with_commas(arena, r->wrong))
-                 : "all equal");
-    if (r->first.layer)
-        say("first   %s, instruction %u of the listing: %s of %s codes, by up "
-            "to %g\n",
-            r->first.layer, r->first.insn + 1,
-            with_commas(arena, r->first.wrong),
-            with_commas(arena, r->first.codes), r->first.most);
-    say("moved   %s bytes read, %s written\n", with_commas(arena, r->read),
-        with_commas(arena, r->written));
-    say("tokens  %u faults\n", r->replay_faults);
+    word_run_print(arena, f, "layers and tiles");
+    say("moved   %s bytes read, %s written\n", with_commas(arena, f->read),
+        with_commas(arena, f->written));
+    say("tokens  %u faults\n", f->token_faults);
     roundings_print(arena, rounded);
-    if (r->fault)
-        say("fault   at instruction %s: %s (%s:%u)\n",
-            with_commas(arena, r->instructions), r->fault, r->at.file,
-            r->at.line);
-    say("%s instructions: %s\n", with_commas(arena, r->instructions),
-        is_right(r) ? "right" : "WRONG");
+    word_run_print_fault(arena, f);
+    say("%s instructions: %s\n", with_commas(arena, f->instructions),
+        word_run_right(f) ? "right" : "WRONG");
 }
 
 ExitCode verify_listed_words(Arena *arena, Diag *diag, const Options *options) {
     Made made;
+    WordWanted wanted;
     ExitCode code = make(arena, diag, options, &made);
     if (code != EXIT_FINE)
         return code;
-    const float *const *values =
-        read_inputs(arena, diag, options, made.p.original);
-    if (!values)
+    if (!word_wanted(arena, diag, options, &made.p, &wanted))
         return EXIT_BAD_INPUT;
-    Values reference;
-    evaluate(arena, made.p.original, values, &reference);
-    Roundings rounded = roundings_of(arena, &made.p, values, reference);
     Run r = run_of(arena, &made);
-    r.reference = &reference;
-    put_inputs(&r, values);
+    r.reference = &wanted.reference;
+    put_inputs(&r, wanted.inputs);
     if (!run_words(&r, diag))
         return EXIT_BAD_INPUT;
     if (options->json)
-        verdict_json(arena, options, &r, &rounded);
+        verdict_json(arena, options, &r, &wanted.rounded);
     else
-        verdict_print(arena, &r, &rounded);
-    return is_right(&r) ? EXIT_FINE : EXIT_BAD_INPUT;
+        verdict_print(arena, &r, &wanted.rounded);
+    return word_run_right(&r.found) ? EXIT_FINE : EXIT_BAD_INPUT;
 }

@@ -32,7 +32,7 @@ void word_lists_json(Arena *arena, const WordLists *lists, cJSON *map) {
 }
 
 bool word_lists_write(Arena *arena, Diag *diag, const Options *options,
-                      const WordLists *lists, const cJSON *map) {
+                      const WordLists *lists, cJSON *map) {
     const char *dir = folder(options);
     bool ok = file_make_dir(arena, diag, dir);
     for (uint32_t i = 0; ok && i < lists->n; i++)
@@ -49,6 +49,12 @@ bool word_lists_write(Arena *arena, Diag *diag, const Options *options,
                     arena_printf(arena, "%s/%s.map.json", dir, lists->stem),
                     text, strlen(text));
     cJSON_free(text);
+    if (ok && options->json) {
+        cJSON_AddBoolToObject(map, "ok", true);
+        print_json(arena, options, map);
+    } else {
+        cJSON_Delete(map);
+    }
     return ok;
 }
 

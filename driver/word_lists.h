@@ -26,9 +26,9 @@ typedef struct WordLists {
 /* Adds the names of the files, instructions and bytes to a map. */
 void word_lists_json(Arena *arena, const WordLists *lists, cJSON *map);
 /* Writes the lists, STEM.before.bin and STEM.map.json into the folder of -o.
- * False after an error. */
+ * False after an error. The map is the callee's; --json prints it. */
 bool word_lists_write(Arena *arena, Diag *diag, const Options *options,
-                      const WordLists *lists, const cJSON *map);
+                      const WordLists *lists, cJSON *map);
 /* What was written, on stdout. */
 void word_lists_say(Arena *arena, const Options *options,
                     const WordLists *lists);

@@ -7,12 +7,10 @@
 #include "driver/words_program.h"
 
 #include "driver/commands.h"
-#include "driver/rounding.h"
 #include "driver/word_lists.h"
-#include "sim/does.h"
+#include "driver/word_run.h"
 #include "wordgen/wordgen.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef struct Made {
@@ -24,6 +22,10 @@ typedef struct Made {
 } Made;
 
 /* ---- making ---- */
+
+static uint32_t host_layers(const Made *made) {
+    return made->layers - made->on_engine - made->nothing;
+}
 
 static void split(Arena *arena, Made *made) {
     const Graph *g = made->p.graph;
@@ -248,12 +250,6 @@ static cJSON *map_json(Arena *arena, const Made *made, const WordLists *lists) {
 
 /* ---- a run ---- */
 
-typedef struct Wrong {
-    const char *layer;
-    uint64_t codes, wrong;
-    double most;
-} Wrong;
-
 typedef struct Run {
     Arena *arena;
     const Made *made;
@@ -262,35 +258,21 @@ typedef struct Run {
     uint8_t *memory;
     uint32_t offset; /* of the part's first instruction */
     uint32_t next;   /* node of the graph that is looked at next */
-    uint64_t codes, wrong;
-    uint32_t compared, unknown; /* layers */
-    Wrong first;
-    uint64_t instructions;
-    uint64_t read, written; /* of the backing memory */
-    int64_t cycles;         /* below 0: nobody says */
-    const char *fault;
-    Loc at;
+    WordRun found;
 } Run;
 
 static void compare(Run *r, const Node *node, TensorId id) {
     const Tensor *t = graph_tensor(r->made->p.graph, id);
     if (t->origin.i == NONE) {
-        r->unknown++;
+        r->found.unknown++;
         return;
     }
     const float *want = r->reference->at[t->origin.i], *got = r->value[id.i];
     uint64_t n = shape_count(&t->shape);
-    Wrong w = {.layer = node->name, .codes = n};
-    for (uint64_t i = 0; i < n; i++) {
-        double off = fabs((double)got[i] - (double)want[i]);
-        w.wrong += off > 0;
-        w.most = off > w.most ? off : w.most;
-    }
-    r->compared++;
-    r->codes += n;
-    r->wrong += w.wrong;
-    if (w.wrong && !r->first.layer)
-        r->first = w;
+    WordCodes w = {.layer = node->name};
+    for (uint64_t i = 0; i < n; i++)
+        word_codes_add(&w, got[i], want[i]);
+    word_run_compared(&r->found, &w);
 }
 
 static void take_value(Run *r, const Node *node, TensorId id) {
@@ -370,20 +352,16 @@ static bool run_part(Run *r, Diag *diag, const WordList *part) {
     const DoesResult *done =
         program_does(r->arena, read, r->memory, made->emitted->bytes, &watch);
     r->memory = (uint8_t *)(uintptr_t)done->main;
-    r->instructions += done->done;
-    r->read += done->memory[made->p.spec->backing].read;
-    r->written += done->memory[made->p.spec->backing].written;
-    r->cycles = done->cycles < 0 ? -1 : r->cycles + done->cycles;
-    r->fault = done->failed;
-    r->at = done->at;
+    word_run_did(&r->found, done, made->p.spec->backing);
     return true;
 }
 
 static bool run_words(Run *r, Diag *diag) {
     catch_up(r, 0);
-    for (uint32_t i = 0; i < r->made->n_parts && !r->fault; i++)
+    for (uint32_t i = 0; i < r->made->n_parts && !r->found.fault; i++)
         if (!run_part(r, diag, &r->made->part[i]))
             return false;
+    r->found.whole = r->next == r->made->p.graph->node.n;
     return true;
 }
 
@@ -433,8 +411,7 @@ static void print_made(Arena *arena, const Made *made, const Options *options) {
     const Emitted *emitted = made->emitted;
     say("%s on %s: %u layers, %u as words, %u nothing to do, %u of the host\n",
         emitted->graph->name, made->p.spec->machine, made->layers,
-        made->on_engine, made->nothing,
-        made->layers - made->on_engine - made->nothing);
+        made->on_engine, made->nothing, host_layers(made));
     print_layers(made, options);
     say("memory  %s bytes, %s of them constants\n",
         with_commas(arena, emitted->bytes),
@@ -447,18 +424,12 @@ ExitCode compile_words(Arena *arena, Diag *diag, const Options *options) {
     if (code != EXIT_FINE)
         return code;
     WordLists lists = lists_of(arena, options, &made);
-    cJSON *json = map_json(arena, &made, &lists);
     if (!give_inputs(arena, diag, options, &made) ||
-        !word_lists_write(arena, diag, options, &lists, json)) {
-        cJSON_Delete(json);
+        !word_lists_write(arena, diag, options, &lists,
+                          map_json(arena, &made, &lists)))
         return EXIT_BAD_INPUT;
-    }
-    if (options->json) {
-        cJSON_AddBoolToObject(json, "ok", true);
-        print_json(arena, options, json);
+    if (options->json)
         return EXIT_FINE;
-    }
-    cJSON_Delete(json);
     print_made(arena, &made, options);
     word_lists_say(arena, options, &lists);
     return EXIT_FINE;
@@ -466,96 +437,68 @@ ExitCode compile_words(Arena *arena, Diag *diag, const Options *options) {
 
 /* ---- verify ---- */
 
-static bool is_right(const Run *r) {
-    return !r->fault && !r->wrong && r->compared &&
-           r->next == r->made->p.graph->node.n;
-}
-
 static void verdict_json(Arena *arena, const Options *options, const Run *r,
                          const Roundings *rounded) {
     const Made *made = r->made;
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddBoolToObject(json, "ok", is_right(r));
-    cJSON_AddStringToObject(json, "network", made->p.graph->name);
-    cJSON_AddStringToObject(json, "machine", made->p.spec->machine);
-    cJSON_AddNumberToObject(json, "instructions", (double)r->instructions);
+    const WordRun *f = &r->found;
+    cJSON *json = word_run_json(f, &made->p);
     cJSON_AddNumberToObject(json, "layers", made->layers);
     cJSON_AddNumberToObject(json, "engine_layers", made->on_engine);
     cJSON_AddNumberToObject(json, "lists", made->n_parts);
-    cJSON_AddNumberToObject(json, "layers_compared", r->compared);
-    cJSON_AddNumberToObject(json, "layers_without_values", r->unknown);
-    cJSON_AddNumberToObject(json, "codes", (double)r->codes);
-    cJSON_AddNumberToObject(json, "codes_wrong", (double)r->wrong);
-    cJSON_AddNumberToObject(json, "read", (double)r->read);
-    cJSON_AddNumberToObject(json, "written", (double)r->written);
+    word_run_json_values(f, json);
+    cJSON_AddNumberToObject(json, "read", (double)f->read);
+    cJSON_AddNumberToObject(json, "written", (double)f->written);
     cJSON_AddNumberToObject(json, "compulsory", (double)compulsory(made));
-    if (r->cycles >= 0)
-        cJSON_AddNumberToObject(json, "cycles", (double)r->cycles);
-    cJSON_AddNumberToObject(json, "host_layers",
-                            made->layers - made->on_engine - made->nothing);
-    if (r->fault)
-        cJSON_AddStringToObject(json, "fault", r->fault);
-    if (r->first.layer)
-        cJSON_AddStringToObject(json, "first_wrong", r->first.layer);
-    if (rounded->n)
-        cJSON_AddItemToObject(json, "rounding", roundings_json(rounded));
+    if (f->cycles >= 0)
+        cJSON_AddNumberToObject(json, "cycles", (double)f->cycles);
+    cJSON_AddNumberToObject(json, "host_layers", host_layers(made));
+    word_run_json_end(f, rounded, json);
     print_json(arena, options, json);
 }
 
 static void verdict_print(Arena *arena, const Run *r, const Options *options,
                           const Roundings *rounded) {
     const Made *made = r->made;
+    const WordRun *f = &r->found;
     print_made(arena, made, options);
-    say("values  %s codes of %u layers compared, %s\n",
-        with_commas(arena, r->codes), r->compared,
-        r->wrong ? arena_printf(arena, "%s WRONG", with_commas(arena, r->wrong))
-                 : "all equal");
-    if (r->first.layer)
-        say("first   %s: %s of %s codes, by up to %g\n", r->first.layer,
-            with_commas(arena, r->first.wrong),
-            with_commas(arena, r->first.codes), r->first.most);
-    if (r->unknown)
+    word_run_print(arena, f, "layers");
+    if (f->unknown)
         say("unknown %u layers have no counterpart in the network\n",
-            r->unknown);
+            f->unknown);
     say("moved   %s bytes read, %s written; operands, results and constants "
         "once: %s\n",
-        with_commas(arena, r->read), with_commas(arena, r->written),
+        with_commas(arena, f->read), with_commas(arena, f->written),
         with_commas(arena, compulsory(made)));
-    if (r->cycles >= 0)
+    if (f->cycles >= 0)
         say("time    %s cycles, without those of the host\n",
-            with_commas(arena, (uint64_t)r->cycles));
+            with_commas(arena, (uint64_t)f->cycles));
     roundings_print(arena, rounded);
-    if (r->fault)
-        say("fault   at instruction %s: %s\n",
-            with_commas(arena, r->instructions), r->fault);
+    word_run_print_fault(arena, f);
     say("%s instructions in %u lists: %s\n",
-        with_commas(arena, r->instructions), made->n_parts,
-        is_right(r) ? "right" : "WRONG");
+        with_commas(arena, f->instructions), made->n_parts,
+        word_run_right(f) ? "right" : "WRONG");
 }
 
 ExitCode verify_words(Arena *arena, Diag *diag, const Options *options) {
     Made made;
+    WordWanted wanted;
     ExitCode code = make(arena, diag, options, &made);
     if (code != EXIT_FINE)
         return code;
-    const float *const *values =
-        read_inputs(arena, diag, options, made.p.original);
-    if (!values)
+    if (!word_wanted(arena, diag, options, &made.p, &wanted))
         return EXIT_BAD_INPUT;
-    Values reference;
-    evaluate(arena, made.p.original, values, &reference);
-    Roundings rounded = roundings_of(arena, &made.p, values, reference);
     Run r = {.arena = arena,
              .made = &made,
-             .reference = &reference,
+             .reference = &wanted.reference,
              .memory = made.emitted->image,
-             .value = ARENA_ARRAY(arena, float *, made.p.graph->tensor.n + 1)};
-    put_inputs(&r, values);
+             .value = ARENA_ARRAY(arena, float *, made.p.graph->tensor.n + 1),
+             .found = {.what = "layers"}};
+    put_inputs(&r, wanted.inputs);
     if (!run_words(&r, diag))
         return EXIT_BAD_INPUT;
     if (options->json)
-        verdict_json(arena, options, &r, &rounded);
+        verdict_json(arena, options, &r, &wanted.rounded);
     else
-        verdict_print(arena, &r, options, &rounded);
-    return is_right(&r) ? EXIT_FINE : EXIT_BAD_INPUT;
+        verdict_print(arena, &r, options, &wanted.rounded);
+    return word_run_right(&r.found) ? EXIT_FINE : EXIT_BAD_INPUT;
 }
