@@ -51,7 +51,7 @@ static void say_why(Arena *arena, Diag *diag, const Schedule *schedule,
 /* The best plan that is legal; NULL: there is none. */
 static Plan *take_legal(Search *s) {
     for (;;) {
-        Plan *plan = search_take(s);
+        Plan *plan = search_take(s, s->arena);
         if (!plan || s->judges || search_admits(s, plan))
             return plan;
     }
@@ -174,8 +174,9 @@ static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
 static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                          const PlanOptions *options, bool *does_not_fit) {
     Rejected rejected = {0};
-    if (weights_too_large(arena, diag, schedule, options,
-                          wants_reasons(options))) {
+    bool says = wants_reasons(options);
+    if (weights_too_large(arena, diag, schedule, options, says) ||
+        weights_outside_too_large(arena, diag, schedule, says)) {
         *does_not_fit = true;
         return NULL;
     }
@@ -184,7 +185,7 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
         blame_us(schedule, options, &rejected);
     if (!plan) {
         *does_not_fit = true;
-        if (wants_reasons(options))
+        if (says)
             explain_staged(arena, diag, schedule, options);
         return NULL;
     }
@@ -241,9 +242,12 @@ static bool would_do_in(const Schedule *order, const Asked *asked,
     options->watch = NULL;
     if (order != asked->schedule)
         options->shared = NULL;
-    bool does = insn_rows_hold(arena, schedule->spec) &&
-                (may_be_long(schedule, options) ? make_long : make)(
-                    arena, diag_new(arena), schedule, options, &does_not_fit);
+    const Plan *plan =
+        insn_rows_hold(arena, schedule->spec)
+            ? (may_be_long(schedule, options) ? make_long : make)(
+                  arena, diag_new(arena), schedule, options, &does_not_fit)
+            : NULL;
+    bool does = plan && images_fit(arena, plan, options->images);
     arena_free(arena);
     return does;
 }

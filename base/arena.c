@@ -40,7 +40,7 @@ struct Block {
 struct Arena {
     GuardLink link; /* first: guards know arenas by it */
     const char *name;
-    Block *block; /* newest first */
+    Block *block; /* the newest, then all others */
     size_t next_size, used;
 };
 
@@ -98,10 +98,12 @@ void arena_free(Arena *arena) {
 }
 
 void arena_join(Arena *arena, Arena *from) {
-    Block **end = &arena->block;
+    Block **at = arena->block ? &arena->block->next : &arena->block;
+    Block **end = &from->block;
     while (*end)
         end = &(*end)->next;
-    *end = from->block;
+    *end = *at;
+    *at = from->block;
     arena->used += from->used;
     guard_remove(&from->link);
     free(from);

@@ -4,9 +4,12 @@
  * the end, next to a guess.
  */
 #include "alloc/explain/explain.h"
+#include "alloc/bound/bound.h"
 #include "alloc/search/blocks.h"
 
 #include "base/text.h"
+
+#include <string.h>
 
 /* Who is asked for sizes, and how long. */
 typedef struct Adviser {
@@ -47,6 +50,35 @@ static bool weights_would_do(Arena *arena, const Asked *asked, uint64_t bytes) {
     schedule->spec = spec;
     const Asked larger = {schedule, asked->options, asked->would_do};
     return asked->would_do(&larger, &plans, memory[0].size);
+}
+
+/* Names of the memories that weights come from, and how much they hold. */
+static uint64_t sources_hold(const HwSpec *spec, Text *names) {
+    uint64_t bytes = 0;
+    const char *before = "";
+    for (uint32_t m = 0; m < spec->n_memories; m++)
+        if (spec->tiling.rows.weights_in >> m & 1) {
+            text_addf(names, "%s%s", before, spec->memory[m].name);
+            before = " and ";
+            bytes += spec->memory[m].size;
+        }
+    return bytes;
+}
+
+bool weights_outside_too_large(Arena *arena, Diag *diag,
+                               const Schedule *schedule, bool says) {
+    Text names = text_new(arena);
+    uint64_t bytes = weights_bound(arena, schedule);
+    uint64_t have = sources_hold(schedule->spec, &names);
+    if (bytes <= have)
+        return false;
+    if (says)
+        diag_error(diag, schedule->spec->loc,
+                   "does not fit: weights take %s bytes of %s, which %s %s",
+                   with_commas(arena, bytes), text_str(&names),
+                   strchr(text_str(&names), ' ') ? "have" : "has",
+                   with_commas(arena, have));
+    return true;
 }
 
 bool weights_too_large(Arena *arena, Diag *diag, const Schedule *schedule,

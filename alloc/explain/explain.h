@@ -60,5 +60,8 @@ SizeAdvice size_staged(const Asked *asked);
  * error. */
 bool weights_too_large(Arena *arena, Diag *diag, const Schedule *schedule,
                        const PlanOptions *options, bool says);
+/* Whether the memories that weights come from hold less than all of them. */
+bool weights_outside_too_large(Arena *arena, Diag *diag,
+                               const Schedule *schedule, bool says);
 
 #endif

@@ -48,12 +48,27 @@ static void volumes_plan(Staging *s, Volumes *v) {
     n->steps = n->effort->steps;
     if (!search_kept(n, &kept))
         search_size(n, size, UINT64_MAX);
-    v->plan = search_take(n);
+    v->plan = search_take(n, v->arena);
+    v->height = v->plan ? v->plan->am_height : 0;
     if (n->n_best) {
-        v->next = ARENA_COPY(s->arena, Volumes, v, 1);
-        v->next->plan = search_take(n);
+        v->next = ARENA_COPY(v->arena, Volumes, v, 1);
+        v->next->plan = search_take(n, v->arena);
     }
     search_close(n);
+}
+
+void volumes_drop(Volumes *v) {
+    arena_free(v->arena);
+    v->arena = NULL;
+    v->plan = NULL;
+    v->next = NULL;
+}
+
+/* What was planned is the caller's. */
+static void volumes_join(Staging *s) {
+    for (uint32_t i = 0; i < s->volumes.n; i++)
+        if (s->volumes.at[i]->arena)
+            arena_join(s->arena, s->volumes.at[i]->arena);
 }
 
 Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside) {
@@ -64,7 +79,7 @@ Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside) {
         if (s->volumes.at[i]->size == size && s->volumes.at[i]->aside == aside)
             return s->volumes.at[i];
     Volumes *v = ARENA_NEW(s->arena, Volumes);
-    v->arena = s->arena;
+    v->arena = arena_new("volumes");
     v->budget = s->options->budget;
     v->size = size;
     v->aside = aside;
@@ -411,6 +426,7 @@ static Plan *find(Staging *s) {
         s->all.best = least.blocks;
     }
     Plan *plan = s->all.found ? plan_of(s) : NULL;
+    volumes_join(s);
     return plan && is_legal(s, plan) ? plan : NULL;
 }
 
@@ -440,6 +456,7 @@ uint64_t blocks_guess(const Asked *asked) {
     open(&s, arena, asked->schedule, &counted);
     Scarce least = scarce_find(&s, (uint64_t)1 << MOST_BITS);
     uint64_t size = least.any ? least.size : 0;
+    volumes_join(&s);
     arena_free(arena);
     return size;
 }

@@ -8,10 +8,11 @@
 
 /* A plan of tensors alone, within so many bytes. */
 typedef struct Volumes {
-    Arena *arena;
+    Arena *arena;   /* of the plans; NULL: they were dropped */
     Budget *budget; /* of the search that they are for; or NULL */
     uint64_t size, aside;
-    Plan *plan;           /* NULL: they do not fit */
+    uint64_t height;      /* of the plan; 0: they do not fit */
+    Plan *plan;           /* NULL: they do not fit, or were dropped */
     struct Volumes *next; /* the second best; or NULL */
     VEC(Banded) banded;   /* the same by bands, as far as it was asked */
 } Volumes;
@@ -55,6 +56,8 @@ typedef struct Staging {
 
 /* `aside`: bytes that weights have beside them. */
 Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside);
+/* Nobody will ask for more than their height. */
+void volumes_drop(Volumes *v);
 Banded banded_by(Volumes *v, StageWay way);
 /* Makes the plan; `most`: NULL: it may cost anything. */
 Staged blocks_plan(Arena *arena, const Schedule *schedule, const Blocks *b,

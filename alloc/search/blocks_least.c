@@ -9,22 +9,29 @@
 #include "alloc/search/blocks.h"
 #include "base/size_grid.h"
 
-/* The height of the volumes, or 0. */
-static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
-    Volumes *v = volumes_within(s, within, 0);
-    if (!v->plan)
-        return 0;
+static void try_blocks(const Staging *s, Scarce *least, Volumes *v) {
     Banded banded = banded_by(v, (StageWay){0});
     uint64_t size = blocks_need(&banded.plan, banded.room);
     if (least->any ? size >= least->size : size > least->size)
-        return v->plan->am_height;
+        return;
     StageWay way;
     Arena *arena = arena_new("scarce");
     if (blocks_any(schedule_within(arena, s->schedule, size), v, &way) ==
         STAGED)
         *least = (Scarce){true, size, {v, way, size}};
     arena_free(arena);
-    return v->plan->am_height;
+}
+
+/* The height of the volumes, or 0. Those for which the search asked before are
+ * kept, and the best: there are hundreds. */
+static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
+    uint32_t n = s->volumes.n;
+    Volumes *v = volumes_within(s, within, 0);
+    if (v->plan)
+        try_blocks(s, least, v);
+    if (s->volumes.n > n && least->blocks.volumes != v)
+        volumes_drop(v);
+    return v->height;
 }
 
 /* Volumes within each of `octave` sizes between a power of two and the next,

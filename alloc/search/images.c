@@ -17,6 +17,7 @@
 #include "alloc/alloc.h"
 #include "alloc/bound/bound.h"
 #include "alloc/overlap/overlap.h"
+#include "alloc/search/search.h"
 #include "alloc/weights/weights.h"
 #include "base/arith.h"
 #include "plan/cost.h"
@@ -71,6 +72,11 @@ static bool find_strides(Images *im, Diag *diag) {
                    memory->name, with_commas(im->arena, memory->size));
     }
     return fits;
+}
+
+bool images_fit(Arena *arena, const Plan *one, uint32_t images) {
+    Images im = {.arena = arena, .one = one, .n = images};
+    return images < 2 || find_strides(&im, diag_new(arena));
 }
 
 static uint64_t offset_of(const Images *im, const Placement *p,

@@ -573,7 +573,7 @@ Attempt *search_open(Search *s, Arena *arena, const Schedule *schedule,
     return first;
 }
 
-Plan *search_take(Search *s) {
+Plan *search_take(Search *s, Arena *into) {
     if (!s->n_best)
         return NULL;
     Trial *t = s->best[0];
@@ -581,7 +581,7 @@ Plan *search_take(Search *s) {
         trial_count(s, t);
     if (!s->volumes)
         trial_leave(s, t);
-    arena_join(s->arena, t->arena);
+    arena_join(into, t->arena);
     for (uint32_t i = 1; i < s->n_best; i++)
         s->best[i - 1] = s->best[i];
     s->n_best--;

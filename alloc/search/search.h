@@ -67,6 +67,11 @@ typedef struct Rejected {
 bool plan_admitted(Arena *arena, const PlanOptions *options, const Plan *plan,
                    Rejected *rejected);
 
+/* ---- images.c ---- */
+
+/* Whether the memories outside hold what so many images keep there. */
+bool images_fit(Arena *arena, const Plan *one, uint32_t images);
+
 /* ---- trial.c: one configuration, from cascades to actions ---- */
 
 typedef struct Search Search;
@@ -181,7 +186,7 @@ bool search_admits(Search *s, const Plan *plan);
 void search_close(Search *s);
 /* As it was opened. */
 void search_again(Search *s);
-/* Takes the best of them: its arena is s->arena's from now on. NULL: none. */
-Plan *search_take(Search *s);
+/* Takes the best of them: its arena joins `into`. NULL: none. */
+Plan *search_take(Search *s, Arena *into);
 
 #endif

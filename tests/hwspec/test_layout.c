@@ -201,6 +201,26 @@ static void check_tables(Arena *arena, const Layout *layout, const Volume *v) {
     }
 }
 
+/* Digits of the indices, times their strides, are the offset. */
+static void check_digits(const Layout *layout, const Volume *v) {
+    LayoutDigit digit[LAYOUT_MAX_AXES];
+    uint32_t n = v->repl.sections ? 0 : layout_digits(layout, v, digit);
+    assert_int_equal(n, v->repl.sections ? 0 : layout->n);
+    for (uint32_t c = 0; n && c < v->c; c++)
+        for (uint32_t h = 0; h < v->h; h++)
+            for (uint32_t w = 0; w < v->w; w++) {
+                const uint32_t index[] = {
+                    [LAYOUT_C] = c, [LAYOUT_H] = h, [LAYOUT_W] = w};
+                uint64_t at = 0;
+                for (uint32_t i = 0; i < n; i++) {
+                    uint32_t part = index[digit[i].dim] / digit[i].divide;
+                    at += digit[i].stride *
+                          (digit[i].modulo ? part % digit[i].modulo : part);
+                }
+                assert_true(at == layout_offset(layout, v, c, h, w, 0));
+            }
+}
+
 /* A part that says so is a volume of its own at part_offset. */
 static void check_part(const Layout *layout, const Volume *v, uint32_t c,
                        uint32_t n) {
@@ -241,6 +261,7 @@ static void random_volumes(void **state) {
         Volume v = random_volume(&dice, &layout);
         check_distinct(&layout, &v);
         check_tables(arena, &layout, &v);
+        check_digits(&layout, &v);
         check_parts(&layout, &v, &dice);
         arena_reset(arena);
     }
