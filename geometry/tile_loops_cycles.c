@@ -58,8 +58,9 @@ static uint64_t key_of(Kind kind, uint32_t c, uint32_t in_c, uint32_t rows,
 static uint64_t cycles_of(const Loops *l, Kind kind, uint32_t c, uint32_t in_c,
                           uint32_t rows, uint32_t cols) {
     if (kind != COMPUTED)
-        return hwspec_transfer_cycles(l->spec, kind == COMES ? l->from : l->to,
-                                      c, rows, cols);
+        return hwspec_tile_cycles(l->spec, kind == COMES ? l->from : l->to,
+                                  kind == COMES ? &l->in : &l->out, c, rows,
+                                  cols);
     uint64_t inner = hwspec_inner_steps(l->spec, l->engine, NULL,
                                         l->by_channel ? 1 : in_c, l->taps);
     return hwspec_engine_cycles(l->spec, l->engine, c, rows, cols, inner);

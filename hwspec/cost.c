@@ -84,17 +84,27 @@ uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes) {
 }
 
 uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
-                                uint32_t c, uint32_t rows, uint32_t cols) {
+                                uint32_t c, uint32_t rows, uint32_t cols,
+                                Contiguous rows_lie) {
     if (memory->role == HW_ACTIVE || rows == 0 || cols == 0)
         return 0;
     Volume v = {c, rows, cols, {0}};
-    uint64_t bytes, run = layout_row_bytes(memory->layout, &v, &bytes);
+    uint64_t bytes;
+    uint64_t run = layout_run_bytes(memory->layout, &v, rows_lie, &bytes);
     uint64_t runs = run ? ceilings(bytes, run) : 1;
     double seconds = memory->latency + (double)runs * memory->row_setup;
     if (memory->bandwidth > 0)
         seconds +=
             (double)(runs * round_up(run, memory->burst)) / memory->bandwidth;
     return hwspec_cycles(spec, seconds);
+}
+
+uint64_t hwspec_tile_cycles(const HwSpec *spec, const HwMemory *memory,
+                            const Volume *whole, uint32_t c, uint32_t rows,
+                            uint32_t cols) {
+    Volume v = {c, rows, cols, {0}};
+    return hwspec_transfer_cycles(spec, memory, c, rows, cols,
+                                  layout_contiguous(memory->layout, whole, &v));
 }
 
 uint64_t hwspec_staged_cycles(const HwSpec *spec, const HwMemory *from,

@@ -46,9 +46,17 @@ uint64_t hwspec_weight_bytes(const HwSpec *spec, uint32_t channels,
                              uint64_t taps, uint32_t c);
 uint64_t hwspec_weight_cycles(const HwSpec *spec, uint64_t bytes);
 
-/* c x rows x cols between a memory and the chip; 0 of active memories. */
+/* c x rows x cols between a memory and the chip, lying together like that at
+ * both ends; 0 of active memories. */
 uint64_t hwspec_transfer_cycles(const HwSpec *spec, const HwMemory *memory,
-                                uint32_t c, uint32_t rows, uint32_t cols);
+                                uint32_t c, uint32_t rows, uint32_t cols,
+                                Contiguous rows_lie);
+
+/* The same of c x rows x cols of a volume of `whole` rows and columns that an
+ * engine's tile takes. */
+uint64_t hwspec_tile_cycles(const HwSpec *spec, const HwMemory *memory,
+                            const Volume *whole, uint32_t c, uint32_t rows,
+                            uint32_t cols);
 
 /* Cycles that so many weights take from there into active memory. */
 uint64_t hwspec_staged_cycles(const HwSpec *spec, const HwMemory *from,

@@ -334,14 +334,42 @@ bool layout_part_alone(const Layout *layout, const Volume *whole, uint32_t c,
     return true;
 }
 
-uint64_t layout_row_bytes(const Layout *layout, const Volume *volume,
-                          uint64_t *all) {
+/* The innermost axis of rows; as many as there are axes: none. */
+static uint32_t row_axis(const Layout *layout) {
+    for (uint32_t i = layout->n; i-- > 0;)
+        if (layout->axis[i].dim == LAYOUT_H)
+            return i;
+    return layout->n;
+}
+
+Contiguous layout_contiguous(const Layout *layout, const Volume *whole,
+                             const Volume *moved) {
+    const Layout *other = layout_case(layout, moved);
+    layout = layout_case(layout, whole);
+    uint32_t rows = row_axis(layout);
+    Shape3 all, own;
+    if (layout != other || moved->w != whole->w)
+        return ROWS_APART;
+    measure(layout, whole, &all);
+    measure(layout, moved, &own);
+    if (rows < layout->n && all.stride[rows] != own.stride[rows])
+        return ROWS_APART;
+    for (uint32_t i = 0; i < rows; i++)
+        if (own.extent[i] > 1 && all.stride[i] != own.stride[i])
+            return ROWS_TOGETHER;
+    return ALL_TOGETHER;
+}
+
+uint64_t layout_run_bytes(const Layout *layout, const Volume *volume,
+                          Contiguous rows_lie, uint64_t *all) {
     Shape3 s;
     layout = layout_case(layout, volume);
     measure(layout, volume, &s);
     *all = s.bytes;
-    for (uint32_t i = layout->n; i-- > 0;)
-        if (layout->axis[i].dim == LAYOUT_H)
-            return s.stride[i];
-    return s.bytes;
+    uint32_t rows = row_axis(layout);
+    if (rows == layout->n || rows_lie == ALL_TOGETHER)
+        return s.bytes;
+    if (rows_lie == ROWS_APART)
+        return s.stride[rows];
+    return rows ? s.stride[rows - 1] : s.bytes;
 }

@@ -131,10 +131,18 @@ uint64_t layout_part_offset(const Layout *layout, const Volume *whole,
 bool layout_part_alone(const Layout *layout, const Volume *whole, uint32_t c,
                        uint32_t n);
 
-/* Of one channel, the bytes that one row takes if rows of one channel lie
- * together, else the bytes of a row over all channels of a granule: what one
- * burst of a transfer can carry. *all: bytes of the volume. */
-uint64_t layout_row_bytes(const Layout *layout, const Volume *volume,
-                          uint64_t *all);
+/* What lies one behind the other of a box of rows in a volume: the bytes of a
+ * row, rows of what holds them all (a channel, a section), or the whole box. */
+typedef enum Contiguous { ROWS_APART, ROWS_TOGETHER, ALL_TOGETHER } Contiguous;
+/* Of a box of `moved` in `whole`; rows of it, all columns or some. */
+Contiguous layout_contiguous(const Layout *layout, const Volume *whole,
+                             const Volume *moved);
+
+/* The bytes of a volume that lie one behind the other where its rows lie like
+ * that. ROWS_APART: of one channel, the bytes that one row takes if rows of one
+ * channel lie together, else the bytes of a row over all channels of a granule.
+ * *all: bytes of the volume. */
+uint64_t layout_run_bytes(const Layout *layout, const Volume *volume,
+                          Contiguous rows_lie, uint64_t *all);
 
 #endif

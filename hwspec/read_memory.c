@@ -105,7 +105,8 @@ static const Key memory_keys[] = {
     KEY("latency", read_seconds, HwMemory, latency,
         "before a transfer's first byte: 200ns; else 0"),
     KEY("row_setup", read_seconds, HwMemory, row_setup,
-        "before each row of a transfer: 5ns; else 0"),
+        "before rows of a transfer that lie together, or each row: 5ns; "
+        "else 0"),
     KEY("burst", read_bytes32, HwMemory, burst,
         "bytes: a transfer is a number of whole bursts; else 1"),
     KEY("cost", read_u64, HwMemory, cost,

@@ -11,11 +11,24 @@ static const HwMemory *memory_of(const Plan *plan, uint32_t placement) {
     return &plan->schedule->spec->memory[plan->placement[placement].memory];
 }
 
+/* How rows of the transfer lie at one of its ends. */
+static Contiguous together_at(const Plan *plan, const Action *a, uint32_t end,
+                              const Volume *v) {
+    const Placement *p = &plan->placement[end];
+    if (p->lines.band ||
+        (p->ring && a->row % p->whole.h + a->rows > p->whole.h))
+        return ROWS_APART;
+    return layout_contiguous(memory_of(plan, end)->layout, &p->whole, v);
+}
+
 uint64_t move_cycles(const Plan *plan, const Action *a, uint32_t channels) {
     bool load = a->kind == ACTION_LOAD;
-    return hwspec_transfer_cycles(plan->schedule->spec,
-                                  memory_of(plan, load ? a->in[0] : a->out),
-                                  channels, a->rows, a->cols);
+    Volume v = {channels, a->rows, a->cols, {0}};
+    Contiguous from = together_at(plan, a, a->in[0], &v);
+    Contiguous to = together_at(plan, a, a->out, &v);
+    return hwspec_transfer_cycles(
+        plan->schedule->spec, memory_of(plan, load ? a->in[0] : a->out),
+        channels, a->rows, a->cols, from < to ? from : to);
 }
 
 static uint64_t pool_taps(const Graph *g, const Node *node) {

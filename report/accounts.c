@@ -155,7 +155,7 @@ static int64_t cycles_of_move(const HwSpec *spec, const Region *at) {
     uint64_t c = plane ? shape_count(&at->shape) / plane : 0;
     return (int64_t)hwspec_transfer_cycles(spec, &spec->memory[at->memory],
                                            (uint32_t)c, at->whole.h,
-                                           at->whole.w);
+                                           at->whole.w, ALL_TOGETHER);
 }
 
 /* What moves of one tensor each change saves, of those that touch it; below 0

@@ -148,7 +148,28 @@ uint64_t cost_busy(const Work *w, const SimEvent *e) {
                        : work + e->cost[SIM_WEIGHTS];
 }
 
-uint64_t cycles_of_transfer(const Run *run, const Place *place, Box box) {
-    return hwspec_transfer_cycles(run->spec, &run->spec->memory[place->memory],
-                                  place->c, box.rows, box.cols);
+uint64_t cycles_of_tile(const Run *run, const Place *place, const Extent *whole,
+                        uint32_t c, uint32_t rows, uint32_t cols) {
+    Volume v = {whole->c, whole->h, whole->w, {0}};
+    return hwspec_tile_cycles(run->spec, &run->spec->memory[place->memory], &v,
+                              c, rows, cols);
+}
+
+/* How rows that move lie at one of the ends. */
+static Contiguous together_at(const Run *run, const Place *at,
+                              const Volume *v) {
+    const Volume *in = &at->inside;
+    if (at->turns && (at->turns != in->h || at->row % in->h + v->h > in->h))
+        return ROWS_APART;
+    return layout_contiguous(run->spec->memory[at->memory].layout, in, v);
+}
+
+uint64_t cycles_of_move(const Run *run, const Work *w, Box box) {
+    const Place *from = &w->in_at, *to = &w->out_at;
+    const Place *outside = w->op == HW_OP_LOAD ? from : to;
+    Volume v = {outside->c, box.rows, box.cols, {0}};
+    Contiguous a = together_at(run, from, &v), b = together_at(run, to, &v);
+    return hwspec_transfer_cycles(run->spec,
+                                  &run->spec->memory[outside->memory], v.c, v.h,
+                                  v.w, a < b ? a : b);
 }

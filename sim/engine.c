@@ -94,7 +94,7 @@ bool engine_run(Run *run, const Work *w) {
         run_whole(run, w, &job, prepared);
         event = cost_of_box(run, w, whole_box(&w->out));
         event.cost[SIM_TRANSFER] =
-            cycles_of_transfer(run, &w->in_at, place_box(&w->in_at));
+            cycles_of_tile(run, &w->in_at, &w->in, w->in.c, w->in.h, w->in.w);
         event.cycles = event.busy = cost_busy(w, &event);
         if (event.cycles < event.cost[SIM_TRANSFER])
             event.cycles = event.cost[SIM_TRANSFER];

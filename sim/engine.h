@@ -52,7 +52,11 @@ SimEvent cost_of_box(const Run *run, const Work *work, Box out);
 /* Cycles that the engine is busy with it. */
 uint64_t cost_busy(const Work *work, const SimEvent *cost);
 /* A box of an operand between its memory and an engine or active memory. */
-uint64_t cycles_of_transfer(const Run *run, const Place *place, Box box);
+/* The box at one end moves to the other, between memories. */
+uint64_t cycles_of_move(const Run *run, const Work *w, Box box);
+/* c x rows x cols of an operand that the engine itself takes or leaves. */
+uint64_t cycles_of_tile(const Run *run, const Place *place, const Extent *whole,
+                        uint32_t c, uint32_t rows, uint32_t cols);
 
 /* timeline.c */
 /* Waits until these units are idle: what they touch is touched no more. */

@@ -43,7 +43,7 @@ bool move_run(Run *run, const Work *w) {
     event.op = w->op;
     event.in = span_of(run, &w->in_at);
     event.out = span_of(run, &w->out_at);
-    event.cycles = cycles_of_transfer(run, load ? &w->in_at : &w->out_at, rows);
+    event.cycles = cycles_of_move(run, w, rows);
     event.cost[SIM_TRANSFER] = event.cycles;
     event.outside = load ? w->in_at.memory : w->out_at.memory;
     timeline_add(run, unit_that_moves(run, w), &event);

@@ -351,13 +351,11 @@ static void compute(Nest *t, const Step *s) {
 
 static uint64_t fetch_cycles(Nest *t, uint32_t rows, uint32_t cols,
                              uint32_t in) {
-    const HwSpec *spec = t->run->spec;
     Fetched *f = &t->fetched[(rows + 3 * cols + 7 * in) % KNOWN];
     if (f->rows != rows || f->cols != cols || f->in != in)
         *f = (Fetched){rows, cols, in,
-                       hwspec_transfer_cycles(
-                           spec, &spec->memory[t->job->work->in_at.memory], in,
-                           rows, cols)};
+                       cycles_of_tile(t->run, &t->job->work->in_at,
+                                      &t->job->work->in, in, rows, cols)};
     return f->cycles;
 }
 
@@ -400,7 +398,7 @@ static void leave(Nest *t, const Step *s) {
     Place to = channels_of(&w->out_at, s->out);
     operand_write(run, &to, s->box, t->writer,
                   run->options.memory_only ? NULL : t->sum.at);
-    t->left = cycles_of_transfer(run, &to, s->box);
+    t->left = cycles_of_tile(run, &to, &w->out, to.c, s->box.rows, s->box.cols);
     t->event->cost[SIM_TRANSFER] += t->left;
 }
 

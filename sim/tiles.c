@@ -112,10 +112,13 @@ static void count_tile(Tiler *t, Box needs, Box box) {
     Run *run = t->run;
     const Work *w = t->job->work;
     SimEvent *e = t->event, tile = cost_of_box(run, w, box);
-    uint64_t load = cycles_of_transfer(run, &w->in_at, needs);
-    uint64_t store = cycles_of_transfer(run, &w->out_at, box);
+    uint64_t load =
+        cycles_of_tile(run, &w->in_at, &w->in, w->in.c, needs.rows, needs.cols);
+    uint64_t store =
+        cycles_of_tile(run, &w->out_at, &w->out, w->out.c, box.rows, box.cols);
     if (w->has_in2)
-        load += cycles_of_transfer(run, &w->in2_at, needs);
+        load += cycles_of_tile(run, &w->in2_at, &w->in2, w->in2.c, needs.rows,
+                               needs.cols);
     bool cached = w->out.c <= run->spec->engine[w->engine].unroll.out_c;
     if (cached && t->tile > 0) /* all weights are there */
         tile.weights = tile.cost[SIM_WEIGHTS] = 0;

@@ -354,7 +354,8 @@ uint64_t copies_cycles(CopyModel *m, const Repl *stored) {
 static uint64_t trip(const Facts *f, TensorId t) {
     Volume v = plan_volume(f->g, t);
     const HwMemory *backing = &f->spec->memory[f->spec->backing];
-    return 2 * hwspec_transfer_cycles(f->spec, backing, v.c, v.h, v.w);
+    return 2 * hwspec_transfer_cycles(f->spec, backing, v.c, v.h, v.w,
+                                      ALL_TOGETHER);
 }
 
 static uint64_t on_the_fly_gain(const CopyModel *m, NodeId id) {

@@ -27,7 +27,7 @@ typedef struct Timer {
     const Mode *mode;
     const HwEngine *engine;
     const HwMemory *from, *to; /* to: NULL if results stay in active memory */
-    uint32_t in_c, out_c;
+    Volume in, out;
     uint32_t operands;
     bool weighs; /* it has weights */
     uint64_t inner, taps;
@@ -57,8 +57,8 @@ static Timer timer_make(const Facts *f, NodeId id, const Mode *mode) {
                .id = id,
                .mode = mode,
                .engine = &f->spec->engine[f->legal[id.i].engine],
-               .in_c = plan_volume(f->g, node->in[0]).c,
-               .out_c = plan_volume(f->g, node->out[0]).c,
+               .in = plan_volume(f->g, node->in[0]),
+               .out = plan_volume(f->g, node->out[0]),
                .operands = node->n_in,
                .weighs = node->op == OP_CONV || node->op == OP_CONV_POOL,
                .taps = taps_of(f->g, node)};
@@ -69,7 +69,7 @@ static Timer timer_make(const Facts *f, NodeId id, const Mode *mode) {
         t.to = memory_or_null(f->spec, f->spec->backing);
     t.inner =
         hwspec_inner_steps(f->spec, t.engine, t.weighs ? &mode->repl : NULL,
-                           t.weighs ? t.in_c : 1, t.taps);
+                           t.weighs ? t.in.c : 1, t.taps);
     return t;
 }
 
@@ -86,18 +86,19 @@ static Axis axis_cut(const Timer *t, Arena *arena, uint32_t axis, uint32_t size,
     return a;
 }
 
-static uint64_t moved(const Timer *t, const HwMemory *memory, uint32_t c,
+static uint64_t moved(const Timer *t, const HwMemory *memory, const Volume *of,
                       uint32_t rows, uint32_t cols) {
-    return memory ? hwspec_transfer_cycles(t->f->spec, memory, c, rows, cols)
-                  : 0;
+    return memory
+               ? hwspec_tile_cycles(t->f->spec, memory, of, of->c, rows, cols)
+               : 0;
 }
 
 static uint64_t tile_weights(const Timer *t, bool first) {
-    if (!t->weighs || (!first && t->out_c <= t->engine->unroll.out_c))
+    if (!t->weighs || (!first && t->out.c <= t->engine->unroll.out_c))
         return 0; /* all of them are there */
     return hwspec_weight_cycles(
         t->f->spec,
-        hwspec_weight_bytes(t->f->spec, t->in_c, t->taps, t->out_c));
+        hwspec_weight_bytes(t->f->spec, t->in.c, t->taps, t->out.c));
 }
 
 static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {
@@ -106,13 +107,13 @@ static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {
     bool pingpong = t->inner <= spec->weight_cache.pingpong;
     for (uint32_t i = 0; i < rows->n; i++)
         for (uint32_t k = 0; k < cols->n; k++) {
-            uint64_t load = t->operands * moved(t, t->from, t->in_c,
-                                                rows->in[i], cols->in[k]);
+            uint64_t load = t->operands *
+                            moved(t, t->from, &t->in, rows->in[i], cols->in[k]);
             uint64_t weights = tile_weights(t, i + k == 0);
             total += larger(busy, load + leaving);
             leaving = made;
-            made = moved(t, t->to, t->out_c, rows->out[i], cols->out[k]);
-            busy = hwspec_engine_cycles(spec, t->engine, t->out_c,
+            made = moved(t, t->to, &t->out, rows->out[i], cols->out[k]);
+            busy = hwspec_engine_cycles(spec, t->engine, t->out.c,
                                         rows->made[i], cols->made[k], t->inner);
             busy = pingpong ? larger(busy, weights) : busy + weights;
         }

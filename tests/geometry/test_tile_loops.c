@@ -120,9 +120,9 @@ static uint64_t weight_elements(const Case *c, uint32_t n_c, uint32_t n_in) {
            (c->by_channel ? 1 : n_in);
 }
 
-static uint64_t transfer(const Case *c, bool is, uint32_t n, uint32_t h,
-                         uint32_t w) {
-    return is ? hwspec_transfer_cycles(&c->spec, &c->memory[1], n, h, w) : 0;
+static uint64_t transfer(const Case *c, bool is, const Volume *whole,
+                         uint32_t n, uint32_t h, uint32_t w) {
+    return is ? hwspec_tile_cycles(&c->spec, &c->memory[1], whole, n, h, w) : 0;
 }
 
 static uint64_t engine_time(const Case *c, uint32_t n_c, uint32_t n_in,
@@ -145,7 +145,7 @@ static void one_step(const Case *c, const Tile *t, const uint32_t at[4],
     uint32_t rows = pixels(c, 0, at[0], h), cols = pixels(c, 1, at[1], w);
     if (memcmp(held, s->held, 3 * sizeof *held) != 0) {
         s->input += (uint64_t)rows * cols * n_in;
-        load += transfer(c, c->style.in_backing, n_in, rows, cols);
+        load += transfer(c, c->style.in_backing, &c->in, n_in, rows, cols);
     }
     if (memcmp(held + 3, s->held + 3, 2 * sizeof *held) != 0) {
         s->weights += weights;
@@ -158,7 +158,7 @@ static void one_step(const Case *c, const Tile *t, const uint32_t at[4],
     s->leaving = 0;
     s->tiles++;
     if (c->by_channel || at[3] + n_in == c->in.c)
-        s->leaving = transfer(c, c->style.out_backing, n_c, h, w);
+        s->leaving = transfer(c, c->style.out_backing, &c->out, n_c, h, w);
 }
 
 static Sums every_tile(const Case *c, const Tile *t) {
@@ -274,9 +274,10 @@ static void check_least(const Case *c, const Loops *l, const Sizes *s) {
                                 least(step, c->in.c - i), c->out.h, c->out.w);
     for (uint32_t at = 0; at < c->out.w; at += s->cols->tile) {
         uint32_t n = least(s->cols->tile, c->out.w - at);
-        wires += transfer(c, c->style.in_backing, c->in.c,
-                          (uint32_t)s->rows->sum, pixels(c, 1, at, n)) +
-                 transfer(c, c->style.out_backing, c->out.c, c->out.h, n);
+        wires +=
+            transfer(c, c->style.in_backing, &c->in, c->in.c,
+                     (uint32_t)s->rows->sum, pixels(c, 1, at, n)) +
+            transfer(c, c->style.out_backing, &c->out, c->out.c, c->out.h, n);
     }
     assert_int_equal(nest_busy_cycles(l, s->c, s->in_c), busy);
     assert_int_equal(nest_least_cycles(l, s), busy > wires ? busy : wires);

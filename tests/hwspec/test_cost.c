@@ -1,5 +1,7 @@
 /* test_cost.c - cycles of engines, weights and transfers, by figures worked out
  * by hand; parts of volumes against the offsets of their elements. */
+#include <stdlib.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -97,20 +99,37 @@ static void transfers(void **state) {
     HwSpec spec = {.clock = 1};
     HwMemory m = {.role = HW_BACKING, .burst = 32, .layout = &rows};
     /* 3 channels x 4 rows of 10 bytes: one burst each */
-    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5), 0);
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5, ROWS_APART), 0);
     m.bandwidth = 2;
-    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5), 12 * 16);
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5, ROWS_APART),
+                     12 * 16);
     m.latency = 100;
-    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5), 100 + 192);
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5, ROWS_APART),
+                     100 + 192);
     m.row_setup = 2;
-    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5),
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5, ROWS_APART),
                      100 + 24 + 192);
-    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 17),
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 17, ROWS_APART),
                      100 + 24 + 2 * 192);
-    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 0, 5), 0);
-    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 0), 0);
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 0, 5, ROWS_APART), 0);
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 0, ROWS_APART), 0);
+    /* rows of a channel together: 40 bytes each; all: 120 */
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5, ROWS_TOGETHER),
+                     100 + 3 * 2 + 3 * 32);
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5, ALL_TOGETHER),
+                     100 + 2 + 64);
+    /* tiles: some columns, some rows, some channels */
+    Volume whole = {6, 8, 6, {0}};
+    assert_int_equal(hwspec_tile_cycles(&spec, &m, &whole, 3, 4, 5),
+                     100 + 24 + 192);
+    whole.w = 5;
+    assert_int_equal(hwspec_tile_cycles(&spec, &m, &whole, 3, 4, 5),
+                     100 + 3 * 2 + 3 * 32);
+    whole.h = 4;
+    assert_int_equal(hwspec_tile_cycles(&spec, &m, &whole, 3, 4, 5),
+                     100 + 2 + 64);
     m.role = HW_ACTIVE;
-    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5), 0);
+    assert_int_equal(hwspec_transfer_cycles(&spec, &m, 3, 4, 5, ROWS_APART), 0);
 }
 
 static void staged(void **state) {
@@ -172,6 +191,54 @@ static void parts(void **state) {
     assert_true(alone > 200 && not_alone > 200);
 }
 
+static int rising(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Whether the box, rows first, covers a stretch of bytes without a gap. */
+static bool is_dense(const Layout *l, const Volume *whole, const Volume *box,
+                     uint32_t channels) {
+    uint64_t at[512];
+    size_t n = 0;
+    for (uint32_t c = 0; c < channels; c++)
+        for (uint32_t h = 0; h < box->h; h++)
+            for (uint32_t w = 0; w < box->w; w++)
+                at[n++] = layout_offset(l, whole, c, h, w, 0);
+    qsort(at, n, sizeof *at, rising);
+    return at[n - 1] - at[0] == (n - 1) * l->element;
+}
+
+/* What lies together has no gaps, and what has none is one run. */
+static void together(void **state) {
+    (void)state;
+    uint32_t seen[3] = {0};
+    for (uint64_t seed = 0; seed < 3000; seed++) {
+        Dice dice = {seed, 0};
+        Layout l = random_layout(&dice);
+        Volume whole = {
+            1 + roll(&dice, 7), 1 + roll(&dice, 7), 1 + roll(&dice, 7), {0}};
+        Volume box = {1 + roll(&dice, whole.c),
+                      1 + roll(&dice, whole.h),
+                      roll(&dice, 3) ? whole.w : 1,
+                      {0}};
+        for (uint32_t i = 0; i < l.n; i++)
+            l.axis[i].round = 1;
+        if (l.n > 3)
+            continue; /* split axes are padded */
+        Contiguous said = layout_contiguous(&l, &whole, &box);
+        seen[said]++;
+        uint64_t all, run = layout_run_bytes(&l, &box, said, &all);
+        bool whole_rows = box.c == whole.c || l.axis[0].dim == LAYOUT_C;
+        if (box.w == whole.w && whole_rows)
+            assert_int_equal(run == all, is_dense(&l, &whole, &box, box.c));
+        if (said == ROWS_TOGETHER && l.axis[0].dim == LAYOUT_C &&
+            l.axis[1].dim == LAYOUT_H)
+            assert_true(is_dense(&l, &whole, &box, 1));
+    }
+    assert_true(seen[0] > 20 && seen[1] > 20 && seen[2] > 20);
+}
+
 /* Bytes of a row over all that lies within rows. */
 static void row_bytes(void **state) {
     (void)state;
@@ -180,7 +247,8 @@ static void row_bytes(void **state) {
         Layout l = random_layout(&dice);
         Volume v = {
             1 + roll(&dice, 9), 1 + roll(&dice, 9), 1 + roll(&dice, 9), {0}};
-        uint64_t all, row = layout_row_bytes(&l, &v, &all), step = UINT64_MAX;
+        uint64_t all, row = layout_run_bytes(&l, &v, ROWS_APART, &all),
+                      step = UINT64_MAX;
         for (uint32_t h = 1; h < v.h; h++) {
             uint64_t at = layout_offset(&l, &v, 0, h, 0, 0);
             step = at < step ? at : step;
@@ -193,7 +261,7 @@ static void row_bytes(void **state) {
         .n = 1, .axis = {{.dim = LAYOUT_C, .round = 1}}, .element = 4};
     Volume v = {6, 1, 1, {0}};
     uint64_t all;
-    assert_int_equal(layout_row_bytes(&flat, &v, &all), 24);
+    assert_int_equal(layout_run_bytes(&flat, &v, ROWS_APART, &all), 24);
 }
 
 int main(void) {
@@ -202,7 +270,8 @@ int main(void) {
         cmocka_unit_test(inner_steps),   cmocka_unit_test(row_taps),
         cmocka_unit_test(engine_cycles), cmocka_unit_test(weights),
         cmocka_unit_test(transfers),     cmocka_unit_test(staged),
-        cmocka_unit_test(parts),         cmocka_unit_test(row_bytes),
+        cmocka_unit_test(parts),         cmocka_unit_test(together),
+        cmocka_unit_test(row_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -153,11 +153,12 @@ static void rows(void **state) {
     (void)state;
     Volume v = {100, 30, 30, {0}};
     uint64_t all;
-    assert_int_equal(layout_row_bytes(&v2_28_am, &v, &all), 2 * 64);
-    assert_int_equal(layout_row_bytes(&packed, &v, &all), 60);
-    assert_int_equal(layout_row_bytes(&v3_8_am, &v, &all), 30 * 96);
-    assert_int_equal(layout_row_bytes(&v3_8_ddr, &v, &all), 4 * 64);
-    assert_int_equal(layout_row_bytes(&io, &v, &all), 8 * 13 * 4 * 8 * 4);
+    assert_int_equal(layout_run_bytes(&v2_28_am, &v, ROWS_APART, &all), 2 * 64);
+    assert_int_equal(layout_run_bytes(&packed, &v, ROWS_APART, &all), 60);
+    assert_int_equal(layout_run_bytes(&v3_8_am, &v, ROWS_APART, &all), 30 * 96);
+    assert_int_equal(layout_run_bytes(&v3_8_ddr, &v, ROWS_APART, &all), 4 * 64);
+    assert_int_equal(layout_run_bytes(&io, &v, ROWS_APART, &all),
+                     8 * 13 * 4 * 8 * 4);
     assert_int_equal(all, layout_bytes(&io, &v));
 }
 
@@ -297,9 +298,9 @@ static void rows_of_channels(void **state) {
         assert_int_equal(layout_step(&layout, &v, LAYOUT_H), 64 * rows);
         assert_int_equal(layout_granule(layout_case(&layout, &v)), g);
         for (uint32_t c = 0; c < 5; c++)
-            assert_int_equal(
-                layout_offset(&layout, &v, c, 2, w - 1, 0),
-                64 * (c / g * rows * 3 + 2 * rows) + c % g * (64 / g) + w - 1);
+            assert_int_equal(layout_offset(&layout, &v, c, 2, w - 1, 0),
+                             64 * (c / g * rows * 3 + 2 * rows) +
+                                 c % g * (64 / g) + w - 1);
         assert_true(layout_part_alone(&layout, &v, g == 1 ? 3 : 4, 1));
         assert_int_equal(layout_part_alone(&layout, &v, 1, 2), g == 1);
     }
@@ -308,9 +309,12 @@ static void rows_of_channels(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_of_channels),
-        cmocka_unit_test(recorded_sizes),   cmocka_unit_test(granules),
-        cmocka_unit_test(parts_of_volumes), cmocka_unit_test(rows),
-        cmocka_unit_test(too_large),        cmocka_unit_test(random_volumes),
+        cmocka_unit_test(recorded_sizes),
+        cmocka_unit_test(granules),
+        cmocka_unit_test(parts_of_volumes),
+        cmocka_unit_test(rows),
+        cmocka_unit_test(too_large),
+        cmocka_unit_test(random_volumes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
