@@ -50,11 +50,12 @@ static const Program *placed(Arena *arena, Diag *diag, const Options *options,
 
 static ExitCode asm_program(Arena *arena, Diag *diag, const Options *options,
                             const HwSpec *spec, const Bytes *text) {
+    const AsmArgs *own = options->own;
     const uint8_t *data;
     size_t len;
     const Program *program = program_parse(arena, diag, spec, options->file,
                                            (const char *)text->at, text->len);
-    if (program && options->place)
+    if (program && own->place)
         program = placed(arena, diag, options, program);
     if (!program || !program_encode(arena, diag, program, &data, &len))
         return EXIT_BAD_INPUT;
@@ -111,11 +112,12 @@ ExitCode cmd_asm(Arena *arena, Diag *diag, const Options *options) {
     const uint8_t *data;
     size_t len;
     uint32_t n = listing ? listing->n : 0;
+    const AsmArgs *own = options->own;
     if (!listing ||
-        !(options->raw ? listing_words(arena, diag, listing, &data, &len, &n)
-                       : listing_encode(arena, diag, listing, &data, &len)))
+        !(own->raw ? listing_words(arena, diag, listing, &data, &len, &n)
+                   : listing_encode(arena, diag, listing, &data, &len)))
         return EXIT_BAD_INPUT;
-    const char *out = output(arena, options, options->raw ? "words" : "bin");
+    const char *out = output(arena, options, own->raw ? "words" : "bin");
     if (!file_write(arena, diag, out, data, len))
         return EXIT_BAD_INPUT;
     return report(arena, options, "instructions", n, out, len);

@@ -192,8 +192,9 @@ static ExitCode explain(Arena *arena, Diag *diag, const HwSpec *spec) {
 }
 
 ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options) {
+    const CheckArgs *own = options->own;
     const HwSpec *spec = hwspec_load(arena, diag, options->file,
-                                     options->n_settings, options->settings);
+                                     options->settings.n, options->settings.at);
     const LaneMachine *lanes =
         spec && lanes_has(spec) ? lanes_machine(arena, diag, spec) : NULL;
     if (!spec || (lanes_has(spec) && !lanes))
@@ -202,13 +203,13 @@ ExitCode cmd_check(Arena *arena, Diag *diag, const Options *options) {
         cJSON *json = machine_json(spec);
         if (lanes)
             cJSON_AddItemToObject(json, "lanes", lanes_json(lanes));
-        for (int i = 0; options->unread && excuse_name[i]; i++)
+        for (int i = 0; own->unread && excuse_name[i]; i++)
             cJSON_AddItemToObject(json, excuse_name[i],
                                   excused_json(spec, (Excuse)i));
         print_json(arena, options, json);
-    } else if (options->explain) {
+    } else if (own->explain) {
         return explain(arena, diag, spec);
-    } else if (options->unread) {
+    } else if (own->unread) {
         print_excused(arena, spec);
     } else {
         print_machine(arena, spec);

@@ -157,8 +157,8 @@ static void print_front(Arena *arena, const Plan *plan) {
 }
 
 static void print_report(Arena *arena, const Pipeline *p, const Made *made,
-                         const Options *options) {
-    bool explain = options->explain;
+                         const CompileArgs *own) {
+    bool explain = own->explain;
     const Schedule *better = made->better;
     say("%s on %s: %u instructions, %u of them layers of the host\n",
         p->listing->network, p->spec->machine, p->listing->n,
@@ -184,7 +184,7 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
         print_plan(arena, p);
     Accounts accounts = plan_accounts(arena, p, p->plan->cost.cycles);
     accounts_print(arena, &accounts);
-    if (options->front)
+    if (own->front)
         print_front(arena, p->plan);
     if (explain)
         say_lines(guard_out(), explanation(arena, p, made));
@@ -236,8 +236,9 @@ const Listing *listing_timed(Arena *arena, Pipeline *p, bool spans) {
 
 static bool write_listing(Arena *arena, Diag *diag, const Options *options,
                           Pipeline *p, Made *made) {
+    const CompileArgs *own = options->own;
     double start = now_ms();
-    bool spans = options->report || options->trace;
+    bool spans = own->report || own->trace;
     bool ok = listing_write(arena, diag, listing_timed(arena, p, spans),
                             options->out ? options->out : ".", made->path);
     p->ms[STAGE_WRITE] = now_ms() - start;
@@ -262,10 +263,15 @@ static bool write_host(Arena *arena, Diag *diag, const Options *options,
 /* The listing and the whole network as code, or what that keeps in memory. */
 static ExitCode write_bundle(Arena *arena, Diag *diag, const Options *options,
                              Pipeline *p, Made *made) {
+    const CompileArgs *own = options->own;
+    const BundleOptions how = {
+        .images = own->most_images ? (uint32_t)own->most_images : 1,
+        .planner = options->planner,
+        .io = own->io};
     bool does_not_fit = false, ok = false;
     double start = now_ms();
     made->bundle =
-        bundle_make(arena, diag, options, p->plan, p->machine, &does_not_fit);
+        bundle_make(arena, diag, &how, p->plan, p->machine, &does_not_fit);
     if (!made->bundle)
         return does_not_fit ? EXIT_NO_FIT : EXIT_BAD_INPUT;
     p->ms[STAGE_NATIVE] = now_ms() - start;
@@ -286,10 +292,11 @@ static ExitCode write_files(Arena *arena, Diag *diag, const Options *options,
                             Pipeline *p, Made *made) {
     if (options_bundle(options))
         return write_bundle(arena, diag, options, p, made);
+    const CompileArgs *own = options->own;
     bool ok = emits(options, "host")
                   ? write_host(arena, diag, options, p, made)
                   : write_listing(arena, diag, options, p, made);
-    if (ok && options->materialise)
+    if (ok && own->materialise)
         ok = listing_materialise(arena, diag, p->listing,
                                  options->out ? options->out : ".",
                                  &made->path[DATA]);
@@ -297,6 +304,7 @@ static ExitCode write_files(Arena *arena, Diag *diag, const Options *options,
 }
 
 static bool usage_is_right(Diag *diag, const Options *options) {
+    const CompileArgs *own = options->own;
     if (options->emit && !emits(options, "host") && !options_bundle(options)) {
         diag_error(diag, (Loc){0},
                    "--emit %s is not known, only host, bundle, problem; words "
@@ -304,12 +312,12 @@ static bool usage_is_right(Diag *diag, const Options *options) {
                    options->emit);
         return false;
     }
-    if ((options->io || options->most_images) && !options_bundle(options)) {
+    if ((own->io || own->most_images) && !options_bundle(options)) {
         diag_error(diag, (Loc){0}, "--%s is about bundles: --emit bundle",
-                   options->io ? "io" : "most-images");
+                   own->io ? "io" : "most-images");
         return false;
     }
-    if (options->most_images > NATIVE_MOST_IMAGES) {
+    if (own->most_images > NATIVE_MOST_IMAGES) {
         diag_error(diag, (Loc){0}, "--most-images: at most %d",
                    NATIVE_MOST_IMAGES);
         return false;
@@ -318,7 +326,8 @@ static bool usage_is_right(Diag *diag, const Options *options) {
 }
 
 ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
-    if (options->print_passes) {
+    const CompileArgs *own = options->own;
+    if (own->print_passes) {
         passes_print(guard_out());
         return EXIT_FINE;
     }
@@ -341,13 +350,14 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     code = write_files(arena, diag, options, &p, &made);
     if (code != EXIT_FINE)
         return code;
-    if (p.timed && !write_report(arena, diag, options, p.listing, p.timed, &p))
+    const ReportWanted wanted = {options, own->report, own->trace,
+                                 own->what_if};
+    if (p.timed && !write_report(arena, diag, &wanted, p.listing, p.timed, &p))
         return EXIT_BAD_INPUT;
     made.better = better_order(arena, diag, options, &p);
     if (options->json)
-        print_json(arena, options,
-                   report_json(arena, &p, &made, options->explain));
+        print_json(arena, options, report_json(arena, &p, &made, own->explain));
     else
-        print_report(arena, &p, &made, options);
+        print_report(arena, &p, &made, own);
     return EXIT_FINE;
 }

@@ -264,10 +264,10 @@ static bool compare_specs(Arena *arena, Diag *diag, const Options *o,
     const YamlNode *tree[SIDES];
     bool ok = true;
     for (int side = 0; side < SIDES; side++) {
-        ok &= hwspec_load(arena, diag, o->files[side], o->n_settings,
-                          o->settings) != NULL;
+        ok &= hwspec_load(arena, diag, o->files[side], o->settings.n,
+                          o->settings.at) != NULL;
         tree[side] = ok ? hwspec_tree(arena, diag, o->files[side],
-                                      o->n_settings, o->settings)
+                                      o->settings.n, o->settings.at)
                         : NULL;
     }
     *n = ok ? diff_keys(arena, tree[0], tree[1], key) : 0;

@@ -71,7 +71,7 @@ static const float *const *compute(Arena *arena, Diag *diag,
                                    const Options *options, Pipeline *p,
                                    const float *const *inputs,
                                    NativeRunTimes *times) {
-    if (options->native)
+    if (((const EvalArgs *)options->own)->native)
         return native_evaluate(arena, diag, options, p->original, inputs,
                                times);
     Values values;
@@ -82,17 +82,19 @@ static const float *const *compute(Arena *arena, Diag *diag,
 }
 
 ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
+    const EvalArgs *own = options->own;
     Pipeline p;
     Options plain = *options;
     plain.target = NULL; /* only code is for a machine */
     ExitCode code = pipeline_run(arena, diag, &plain, STAGE_READ, &p);
     if (code != EXIT_FINE)
         return code;
-    if (!options->native && !room_evaluates(arena, diag, p.original))
+    if (!own->native && !room_evaluates(arena, diag, p.original))
         return EXIT_NO_FIT;
     const float *const *inputs = read_inputs(arena, diag, options, p.original);
     const float *const *expected;
-    if (!inputs || !expect_read(arena, diag, options, p.original, &expected))
+    if (!inputs || !expect_read(arena, diag, options->file, &own->expects,
+                                p.original, &expected))
         return EXIT_BAD_INPUT;
     NativeRunTimes times = {0};
     const float *const *outputs =
@@ -102,10 +104,10 @@ ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
     if (!write_outputs(arena, diag, options, p.original, outputs))
         return EXIT_BAD_INPUT;
     Expectation e =
-        expect_compare(p.original, expected, outputs, options->tolerance);
+        expect_compare(p.original, expected, outputs, own->tolerance);
     if (options->json)
         report_json(arena, options, &p, &times, &e);
     else
-        report(arena, &p, options->native ? &times : NULL, &e);
+        report(arena, &p, own->native ? &times : NULL, &e);
     return e.output ? EXIT_BAD_INPUT : EXIT_FINE;
 }

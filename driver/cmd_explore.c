@@ -101,10 +101,11 @@ static bool run_sweep(Arena *arena, Diag *diag, const Options *o,
     Sweep sweep;
     if (!sweep_make(arena, diag, o, &sweep))
         return false;
+    const ExploreArgs *own = o->own;
     uint8_t *known = ARENA_ARRAY(arena, uint8_t, sweep.n_points + 1);
     uint32_t *todo;
     Arrivals a = {.arena = arena, .diag = diag, .set = set};
-    if (!keep_known(arena, diag, &sweep, o->resume, known, set) ||
+    if (!keep_known(arena, diag, &sweep, own->resume, known, set) ||
         !open_lines(arena, diag, o, set, &a.to))
         return false;
     uint32_t n = list_todo(arena, &sweep, known, &todo);
@@ -201,7 +202,8 @@ static void print_points_json(Arena *arena, const Options *o,
 /* The points that were compiled are written as those of a sweep. */
 static ExitCode search(Arena *arena, Diag *diag, const Options *o,
                        PointSet *set) {
-    if (o->merge || o->shard || o->resume) {
+    const ExploreArgs *own = o->own;
+    if (own->merge || own->shard || own->resume) {
         diag_error(diag, (Loc){0},
                    "--goal searches by itself: no --merge, "
                    "--shard, --resume");
@@ -223,23 +225,24 @@ static ExitCode submit(Arena *arena, Diag *diag, const Options *o) {
 }
 
 ExitCode cmd_explore(Arena *arena, Diag *diag, const Options *o) {
+    const ExploreArgs *own = o->own;
     PointSet set = {0};
-    if (!o->merge && !o->n_targets) {
+    if (!own->merge && !o->targets.n) {
         pipeline_spec(arena, diag, o);
         return EXIT_BAD_USAGE;
     }
-    if (!o->goal && (o->minimise || o->maximise || o->n_risings)) {
+    if (!own->goal && (own->minimise || own->maximise || own->risings.n)) {
         diag_error(diag, (Loc){0},
                    "--minimise, --maximise and --rising are "
                    "about a search: --goal (it may be '')");
         return EXIT_BAD_USAGE;
     }
-    if (o->goal)
+    if (own->goal)
         return search(arena, diag, o, &set);
-    if (!o->merge && o->submit && strcmp(o->submit, "none") != 0)
+    if (!own->merge && own->submit && strcmp(own->submit, "none") != 0)
         return submit(arena, diag, o);
-    bool ok = o->merge ? merge(arena, diag, o, &set)
-                       : run_sweep(arena, diag, o, &set);
+    bool ok = own->merge ? merge(arena, diag, o, &set)
+                         : run_sweep(arena, diag, o, &set);
     if (!ok || !points_unite(arena, diag, &set))
         return EXIT_BAD_INPUT;
     if (o->out && !write_files(arena, diag, o, &set))

@@ -287,14 +287,15 @@ static uint32_t run_rows(Arena *arena, const PackProblem *problem,
 
 static bool write_outputs(Arena *arena, Diag *diag, const Options *options,
                           const CsvProblem *csv, const PackResult *result) {
+    const PackArgs *own = options->own;
     bool fine = true;
     if (options->out && result->status == PACK_FITS) {
         const char *text = problem_csv_print(arena, csv, result);
         fine = file_write(arena, diag, options->out, text, strlen(text));
     }
-    if (options->svg && result->status == PACK_FITS) {
+    if (own->svg && result->status == PACK_FITS) {
         const char *text = pack_svg(arena, csv, result);
-        fine &= file_write(arena, diag, options->svg, text, strlen(text));
+        fine &= file_write(arena, diag, own->svg, text, strlen(text));
     }
     return fine;
 }
@@ -320,51 +321,53 @@ static bool parse_pool(Arena *arena, const char *text, Pool *pool) {
 
 /* As --pool says; without it one, as large as --capacity says. NULL after
  * errors. */
-static const CsvPool *make_pools(Arena *arena, Diag *diag,
-                                 const Options *options, uint32_t *n) {
-    CsvPool *pool = ARENA_ARRAY(arena, CsvPool, options->n_pools + 1u);
+static const CsvPool *make_pools(Arena *arena, Diag *diag, const PackArgs *own,
+                                 uint32_t *n) {
+    CsvPool *pool = ARENA_ARRAY(arena, CsvPool, own->pools.n + 1u);
     /* without an end: as far as offsets of bundles reach (pack/free_list.c) */
-    uint64_t size = options->capacity ? options->capacity : INT64_MAX / 4;
+    uint64_t size = own->capacity ? own->capacity : INT64_MAX / 4;
     pool[0] = (CsvPool){"memory", {.size = size, .align = 1}};
-    *n = options->n_pools ? options->n_pools : 1;
-    bool fine = options->n_pools <= PACK_MAX_POOLS;
+    *n = own->pools.n ? own->pools.n : 1;
+    bool fine = own->pools.n <= PACK_MAX_POOLS;
     if (!fine)
         diag_error(diag, (Loc){0}, "more than %d pools", PACK_MAX_POOLS);
-    if (options->n_pools && options->capacity)
+    if (own->pools.n && own->capacity)
         diag_error(diag, (Loc){0}, "--capacity and --pool exclude each other");
-    fine &= !options->n_pools || !options->capacity;
-    for (uint32_t p = 0; p < options->n_pools && fine; p++) {
-        pool[p].name = options->pools[p].path;
-        fine = parse_pool(arena, options->pools[p].value, &pool[p].pool);
+    fine &= !own->pools.n || !own->capacity;
+    for (uint32_t p = 0; p < own->pools.n && fine; p++) {
+        pool[p].name = own->pools.at[p].path;
+        fine = parse_pool(arena, own->pools.at[p].value, &pool[p].pool);
         if (!fine)
             diag_error(diag, (Loc){0},
                        "--pool takes NAME=BYTES[:align=N][:partition=N]"
                        "[:cost=N], not %s=%s",
-                       pool[p].name, options->pools[p].value);
+                       pool[p].name, own->pools.at[p].value);
     }
     return fine ? pool : NULL;
 }
 
 /* Within a capacity whatever fits is good enough, but for what it costs. */
 static void prepare(const Options *options, CsvProblem *csv) {
+    const PackArgs *own = options->own;
     csv->problem.seed = options->seed;
     csv->problem.budget = options->budget;
-    csv->problem.any_fit = options->capacity > 0;
+    csv->problem.any_fit = own->capacity > 0;
 }
 
 ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
+    const PackArgs *own = options->own;
     CsvProblem csv;
     const char *name =
         strcmp(options->planner, "auto") ? options->planner : "portfolio";
     if (!planner_known(diag, name))
         return EXIT_BAD_USAGE;
     uint32_t n_pools;
-    const CsvPool *pool = make_pools(arena, diag, options, &n_pools);
+    const CsvPool *pool = make_pools(arena, diag, own, &n_pools);
     if (!pool)
         return EXIT_BAD_USAGE;
     if (!problem_csv_read(arena, diag, options->file, pool, n_pools, &csv))
         return EXIT_BAD_INPUT;
-    if (options->svg && (csv.has[COL_CONFLICTS] || csv.n_streams > 1)) {
+    if (own->svg && (csv.has[COL_CONFLICTS] || csv.n_streams > 1)) {
         diag_error(diag, (Loc){options->file, 0, 0},
                    "--svg draws lives on one line of time: no conflicts, one "
                    "stream");
@@ -372,14 +375,14 @@ ExitCode cmd_pack(Arena *arena, Diag *diag, const Options *options) {
     }
     prepare(options, &csv);
     Row *row = ARENA_ARRAY(arena, Row, n_planners);
-    uint32_t n = run_rows(arena, &csv.problem, name, options->seconds, row);
+    uint32_t n = run_rows(arena, &csv.problem, name, own->seconds, row);
     const Row *best = row;
     for (uint32_t i = 1; i < n; i++)
         if (is_better(&row[i].result, &best->result))
             best = &row[i];
     PackConflict conflict = {0};
     if (best->result.status == PACK_INFEASIBLE) {
-        PackProblem timed = within(&csv.problem, options->seconds);
+        PackProblem timed = within(&csv.problem, own->seconds);
         pack_irreducible(arena, &timed, &conflict);
     }
     if (!write_outputs(arena, diag, options, &csv, &best->result))

@@ -64,11 +64,11 @@ static bool parse_bits_of(const char *text, QuantiseBits *out) {
            (volume == 8 || volume == 16);
 }
 
-static bool parse_bits(Arena *arena, Diag *diag, const Options *o,
+static bool parse_bits(Arena *arena, Diag *diag, const QuantiseArgs *own,
                        const Graph *g, QuantiseOptions *out) {
-    QuantiseBits *bits = ARENA_ARRAY(arena, QuantiseBits, o->quantise.n_bits);
-    for (uint32_t i = 0; i < o->quantise.n_bits; i++) {
-        const char *text = o->quantise.bits[i], *equals = strrchr(text, '=');
+    QuantiseBits *bits = ARENA_ARRAY(arena, QuantiseBits, own->bits.n);
+    for (uint32_t i = 0; i < own->bits.n; i++) {
+        const char *text = own->bits.at[i], *equals = strrchr(text, '=');
         bool there = !equals;
         if (equals)
             bits[i].layer = arena_strndup(arena, text, (size_t)(equals - text));
@@ -82,7 +82,7 @@ static bool parse_bits(Arena *arena, Diag *diag, const Options *o,
                                 "16 and V 8 or 16, or [LAYER=]real");
     }
     out->bits = bits;
-    out->n_bits = o->quantise.n_bits;
+    out->n_bits = own->bits.n;
     return true;
 }
 
@@ -102,18 +102,17 @@ typedef struct Against {
 } Against;
 
 /* True where the machine can what the user asks. */
-static bool suits(Diag *diag, const Options *o, const HwSpec *spec,
+static bool suits(Diag *diag, const QuantiseArgs *own, const HwSpec *spec,
                   const QuantiseNumbers *n) {
-    const char *wanted = o->quantise.type;
+    const char *wanted = own->type;
     const char *type = quant_type[n->type].name;
     const Against all[] = {
         {wanted && !n->any_type && !is(wanted, type), "type", wanted, "type",
          type},
-        {n->pow2 && is(o->quantise.scales, "any"), "scales", "any", "scales",
-         "pow2"},
-        {n->symmetric && is(o->quantise.zeros, "any"), "zeros", "any",
-         "zero_points", "none"},
-        {n->per_tensor && is(o->quantise.per, "channel"), "per", "channel",
+        {n->pow2 && is(own->scales, "any"), "scales", "any", "scales", "pow2"},
+        {n->symmetric && is(own->zeros, "any"), "zeros", "any", "zero_points",
+         "none"},
+        {n->per_tensor && is(own->per, "channel"), "per", "channel",
          "weights_per", "tensor"},
     };
     bool fine = true;
@@ -145,8 +144,8 @@ static bool bits_suit(Diag *diag, const HwSpec *spec,
 }
 
 /* What the user asks, as far as the machine, if there is one, can. */
-static bool choose_numbers(Diag *diag, const Options *o, const HwSpec *spec,
-                           QuantiseNumbers *out) {
+static bool choose_numbers(Diag *diag, const QuantiseArgs *own,
+                           const HwSpec *spec, QuantiseNumbers *out) {
     QuantiseNumbers n = spec ? quantise_machine(spec)
                              : (QuantiseNumbers){.type = QUANT_I8,
                                                  .any_type = true,
@@ -156,21 +155,21 @@ static bool choose_numbers(Diag *diag, const Options *o, const HwSpec *spec,
         diag_warning(diag, spec->loc,
                      "%s does not say what numbers it takes (`numbers`): any",
                      spec->machine);
-    if (spec && !suits(diag, o, spec, &n))
+    if (spec && !suits(diag, own, spec, &n))
         return false;
-    if (o->quantise.type)
-        n.type = is(o->quantise.type, "uint8") ? QUANT_U8 : QUANT_I8;
-    n.pow2 |= is(o->quantise.scales, "pow2");
-    n.symmetric |= is(o->quantise.zeros, "none");
-    n.per_tensor |= is(o->quantise.per, "tensor");
-    if (o->quantise.rounding)
-        n.round = is(o->quantise.rounding, "up") ? QUANT_UP : QUANT_EVEN;
+    if (own->type)
+        n.type = is(own->type, "uint8") ? QUANT_U8 : QUANT_I8;
+    n.pow2 |= is(own->scales, "pow2");
+    n.symmetric |= is(own->zeros, "none");
+    n.per_tensor |= is(own->per, "tensor");
+    if (own->rounding)
+        n.round = is(own->rounding, "up") ? QUANT_UP : QUANT_EVEN;
     *out = n;
     return true;
 }
 
 /* A quantizer.json has int8 around 0 by free scales, one a channel. */
-static bool takes_given(Diag *diag, const Options *o, const HwSpec *spec,
+static bool takes_given(Diag *diag, const QuantiseArgs *own, const HwSpec *spec,
                         QuantiseNumbers *n) {
     if (spec && (n->pow2 || n->per_tensor || n->unsigned_weights ||
                  (n->type != QUANT_I8 && !n->any_type))) {
@@ -182,7 +181,7 @@ static bool takes_given(Diag *diag, const Options *o, const HwSpec *spec,
     }
     n->type = QUANT_I8;
     n->symmetric = true;
-    if (!spec && !o->quantise.rounding) /* a factor and a shift */
+    if (!spec && !own->rounding) /* a factor and a shift */
         n->round = QUANT_UP;
     return true;
 }
@@ -190,29 +189,29 @@ static bool takes_given(Diag *diag, const Options *o, const HwSpec *spec,
 static bool make_options(Arena *arena, Diag *diag, const Options *o,
                          const HwSpec *spec, const Graph *g,
                          QuantiseOptions *out) {
-    const char *method = o->quantise.method;
+    const QuantiseArgs *own = o->own;
+    const char *method = own->method;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *out = (QuantiseOptions){
         .method = METHOD_MSE,
-        .percentile = o->quantise.percentile,
-        .keep_most = (uint32_t)o->quantise.keep,
-        .threads = o->jobs     ? (uint32_t)o->jobs
+        .percentile = own->percentile,
+        .keep_most = (uint32_t)own->keep,
+        .threads = own->jobs   ? (uint32_t)own->jobs
                    : cores > 0 ? (uint32_t)cores
                                : 1,
         .progress = o->progress || isatty(2) ? progress_line : NULL,
     };
-    if (!choose_numbers(diag, o, spec, &out->numbers) ||
-        (o->quantise.quantizer &&
-         (!takes_given(diag, o, spec, &out->numbers) ||
-          !quantizer_read(arena, diag, o->quantise.quantizer, out))))
+    if (!choose_numbers(diag, own, spec, &out->numbers) ||
+        (own->quantizer && (!takes_given(diag, own, spec, &out->numbers) ||
+                            !quantizer_read(arena, diag, own->quantizer, out))))
         return false;
     for (uint32_t k = 0; method && k < METHOD_COUNT; k++)
         if (is(method, quantise_method_name[k]))
             out->method = (QuantiseMethod)k;
     if (!(out->percentile > 50 && out->percentile <= 100))
         return refuse(diag, "--percentile: above 50, at most 100");
-    return parse_repairs(diag, o->quantise.repair, &out->repairs) &&
-           parse_bits(arena, diag, o, g, out) && bits_suit(diag, spec, out);
+    return parse_repairs(diag, own->repair, &out->repairs) &&
+           parse_bits(arena, diag, own, g, out) && bits_suit(diag, spec, out);
 }
 
 /* ---- samples ---- */
@@ -226,21 +225,19 @@ static bool factors(Diag *diag, const char *name, const char *text, uint32_t *n,
     return false;
 }
 
-static bool read_samples(Arena *arena, Diag *diag, const Options *o,
+static bool read_samples(Arena *arena, Diag *diag, const QuantiseArgs *own,
                          const Graph *g, const char *path, const char *labels,
                          QuantiseSamples *out) {
     SampleOptions options = {.path = path,
                              .labels = labels,
-                             .layout = o->quantise.layout,
-                             .resize = o->quantise.resize,
-                             .raw = o->quantise.raw,
-                             .bgr = is(o->quantise.color, "bgr")};
+                             .layout = own->layout,
+                             .resize = own->resize,
+                             .raw = own->raw_type,
+                             .bgr = is(own->color, "bgr")};
     SampleSet set;
     VEC(SampleInput) inputs = {0};
-    if (!factors(diag, "--mean", o->quantise.mean, &options.n_means,
-                 options.mean) ||
-        !factors(diag, "--scale", o->quantise.scale, &options.n_scales,
-                 options.scale))
+    if (!factors(diag, "--mean", own->mean, &options.n_means, options.mean) ||
+        !factors(diag, "--scale", own->scale, &options.n_scales, options.scale))
         return false;
     for (uint32_t i = 0; i < g->node.n; i++) {
         const Node *node = &g->node.at[i];
@@ -310,23 +307,23 @@ static void judge(Arena *arena, const HwSpec *spec,
 }
 
 /* By samples, or by a file, and then by nothing else. */
-static bool ranges_are_told(Diag *diag, const Options *o) {
-    if (!o->quantise.calibrate && !o->quantise.quantizer)
+static bool ranges_are_told(Diag *diag, const QuantiseArgs *own) {
+    if (!own->calibrate && !own->quantizer)
         return refuse(diag, "ranges come from samples: give some with "
                             "--calibrate PATH");
-    bool more = o->quantise.method || o->quantise.scales || o->quantise.per ||
-                o->quantise.zeros || o->quantise.type || o->quantise.n_bits ||
-                o->quantise.repair;
-    return !o->quantise.quantizer || !more ||
+    bool more = own->method || own->scales || own->per || own->zeros ||
+                own->type || own->bits.n || own->repair;
+    return !own->quantizer || !more ||
            refuse(diag, "--quantizer says all that --method, --scales, --per, "
                         "--zeros, --type, --bits and --repair do");
 }
 
 ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options) {
+    const QuantiseArgs *own = options->own;
     Pipeline p;
     QuantiseOptions wanted;
     QuantisedReport report = {.options = options};
-    if (!ranges_are_told(diag, options))
+    if (!ranges_are_told(diag, own))
         return EXIT_BAD_USAGE;
     ExitCode code = pipeline_run(arena, diag, options, STAGE_READ, &p);
     if (code != EXIT_FINE)
@@ -334,17 +331,16 @@ ExitCode cmd_quantise(Arena *arena, Diag *diag, const Options *options) {
     if (!on_real_numbers(diag, options, p.original))
         return EXIT_BAD_INPUT;
     const Graph *g = simplified(arena, diag, p.original);
-    const char *labels = options->quantise.labels;
-    bool tests = options->quantise.test != NULL;
+    const char *labels = own->labels;
+    bool tests = own->test != NULL;
     if (!g || !make_options(arena, diag, options, p.spec, g, &wanted))
         return EXIT_BAD_INPUT;
     QuantiseSamples samples = {0}, test;
-    if ((options->quantise.calibrate &&
-         !read_samples(arena, diag, options, p.original,
-                       options->quantise.calibrate, tests ? NULL : labels,
-                       &samples)) ||
-        (tests && !read_samples(arena, diag, options, p.original,
-                                options->quantise.test, labels, &test)))
+    if ((own->calibrate &&
+         !read_samples(arena, diag, own, p.original, own->calibrate,
+                       tests ? NULL : labels, &samples)) ||
+        (tests &&
+         !read_samples(arena, diag, own, p.original, own->test, labels, &test)))
         return EXIT_BAD_INPUT;
     const Quantised *q = quantise_run(arena, diag, g, &samples, &wanted);
     if (!q)

@@ -240,16 +240,17 @@ static ExitCode emit(Arena *arena, Diag *diag, const Options *options) {
 }
 
 ExitCode cmd_show(Arena *arena, Diag *diag, const Options *options) {
+    const ShowArgs *own = options->own;
     Pipeline p;
     if (options->emit)
         return emit(arena, diag, options);
-    if (options->orders || (options->svg && !options->target))
-        return show_orders(arena, diag, options);
+    if (own->orders || (own->svg && !options->target))
+        return show_orders(arena, diag, options, own->svg);
     Stage last = options->target ? STAGE_ALLOC : STAGE_PASSES;
     ExitCode code = pipeline_run(arena, diag, options, last, &p);
     if (code != EXIT_FINE)
         return code;
-    if (options->svg && !show_svg(arena, diag, p.plan, options->svg))
+    if (own->svg && !show_svg(arena, diag, p.plan, own->svg))
         return EXIT_BAD_INPUT;
     cJSON *json = options->json ? network_json(arena, &p) : NULL;
     if (!json)

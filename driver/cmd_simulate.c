@@ -24,18 +24,18 @@ static bool write_outputs(Arena *arena, Diag *diag, const char *dir,
 /* Values of the listing's inputs from --input files, NULL to seed them all. */
 static bool listing_inputs(Arena *arena, Diag *diag, const Options *options,
                            const Listing *listing, const float *const **out) {
-    const float **values = ARENA_ARRAY(arena, const float *, options->n_inputs);
-    for (uint32_t i = 0; i < options->n_inputs; i++) {
+    const float **values = ARENA_ARRAY(arena, const float *, options->inputs.n);
+    for (uint32_t i = 0; i < options->inputs.n; i++) {
         bool known = i < listing->image.n_inputs;
         const Region *region = known ? &listing->image.input[i] : NULL;
         Valued of = known ? (Valued){"input", region->name, &region->shape,
                                      &region->quant}
                           : (Valued){.what = "input"};
-        values[i] = values_read(arena, diag, options->inputs[i], &of);
+        values[i] = values_read(arena, diag, options->inputs.at[i], &of);
         if (!values[i])
             return false;
     }
-    *out = options->n_inputs ? values : NULL;
+    *out = options->inputs.n ? values : NULL;
     return true;
 }
 
@@ -63,6 +63,7 @@ static bool is_program(Arena *arena, const Options *options,
 }
 
 ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
+    const SimulateArgs *own = options->own;
     const HwSpec *spec = pipeline_spec(arena, diag, options);
     if (!spec)
         return options->target ? EXIT_BAD_INPUT : EXIT_BAD_USAGE;
@@ -74,23 +75,23 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     const float *const *inputs;
     if (!listing)
         return EXIT_BAD_INPUT;
-    if (!options->memory_only && !room_simulates(arena, diag, listing))
+    if (!own->memory_only && !room_simulates(arena, diag, listing))
         return EXIT_NO_FIT;
     if (!listing_inputs(arena, diag, options, listing, &inputs))
         return EXIT_BAD_INPUT;
     SimOptions sim_options = {.seed = options->seed,
-                              .memory_only = options->memory_only,
-                              .lax = options->lax};
+                              .memory_only = own->memory_only,
+                              .lax = own->lax};
     HostCode *code;
-    if (!hostcode_open(arena, diag, options, listing, &sim_options, &code))
+    if (!hostcode_open(arena, diag, own->host, listing, &sim_options, &code))
         return EXIT_BAD_INPUT;
-    const SimResult *sim =
-        accesses_run(arena, diag, listing, options->n_inputs, inputs,
-                     &sim_options, options->accesses);
+    const SimResult *sim = accesses_run(arena, diag, listing, options->inputs.n,
+                                        inputs, &sim_options, own->accesses);
     hostcode_close(code);
-    if (!sim || !write_report(arena, diag, options, listing, sim, NULL))
+    const ReportWanted wanted = {options, own->report, own->trace, false};
+    if (!sim || !write_report(arena, diag, &wanted, listing, sim, NULL))
         return EXIT_BAD_INPUT;
-    if (options->out && !options->memory_only &&
+    if (options->out && !own->memory_only &&
         !write_outputs(arena, diag, options->out, sim))
         return EXIT_BAD_INPUT;
     Accounts accounts =

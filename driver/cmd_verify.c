@@ -78,11 +78,13 @@ static const float *const *simulated_outputs(Arena *arena, const Graph *g,
 
 static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
                 Verdict *out) {
+    const VerifyArgs *own = options->own;
     out->listing = through_text(arena, diag, p->listing);
     const float *const *values = read_inputs(arena, diag, options, p->original);
     const float *const *expected;
     if (!out->listing || !values ||
-        !expect_read(arena, diag, options, p->original, &expected))
+        !expect_read(arena, diag, options->file, &own->expects, p->original,
+                     &expected))
         return false;
     double start = now_ms();
     Values reference;
@@ -90,15 +92,16 @@ static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
         evaluate(arena, p->original, values, &reference);
     out->roundings = roundings_of(arena, p, values, reference);
     out->reference =
-        expect_compare(p->original, expected, outputs, options->tolerance);
+        expect_compare(p->original, expected, outputs, own->tolerance);
     p->ms[STAGE_REFERENCE] = now_ms() - start;
-    out->comparison = compare_start(arena, p, reference, options->tolerance);
+    out->comparison = compare_start(arena, p, reference, own->tolerance);
     SimOptions sim_options = {.seed = options->seed,
                               .observer = compare_observe,
                               .context = &out->comparison};
     start = now_ms();
     HostCode *code;
-    if (!hostcode_open(arena, diag, options, out->listing, &sim_options, &code))
+    if (!hostcode_open(arena, diag, own->host, out->listing, &sim_options,
+                       &code))
         return false;
     out->native_layers = hostcode_layers(code);
     p->ms[STAGE_NATIVE] = code ? now_ms() - start : 0;
@@ -113,7 +116,7 @@ static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
         return false;
     out->simulated = expect_compare(
         p->original, expected, simulated_outputs(arena, p->original, out->sim),
-        options->tolerance);
+        own->tolerance);
     bool met = !out->reference.output && !out->simulated.output &&
                out->simulated.outputs == out->reference.outputs;
     out->ok = !out->comparison.first.layer && !out->sim->n_violations &&

@@ -3,10 +3,10 @@
  * Input: arguments. Output: for people where the guard says (base/guard.h), or
  * for programs, as the object of --json and messages.
  */
+#include "driver/commands.h"
 #include "base/guard.h"
 #include "base/near.h"
 #include "base/plain.h"
-#include "driver/commands.h"
 #include "driver/manual.h"
 
 #include <string.h>

@@ -30,7 +30,8 @@ ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
                           const HwSpec *spec);
 
 /* show --orders */
-ExitCode show_orders(Arena *arena, Diag *diag, const Options *options);
+ExitCode show_orders(Arena *arena, Diag *diag, const Options *options,
+                     const char *svg);
 
 /* The listing with a record for each instruction, and what running it costs;
  * `spans`: what was simulated for that stays in the pipeline. */
@@ -50,7 +51,12 @@ cJSON *order_json(const Schedule *schedule);
 
 /* whatif.c: --report and --trace, where given; `made`: the pipeline that the
  * listing came out of, so that what-ifs can be tried; or NULL. */
-bool write_report(Arena *arena, Diag *diag, const Options *options,
+typedef struct ReportWanted {
+    const Options *options;
+    const char *page, *trace; /* files; NULL: none */
+    bool anew;                /* compile for each changed machine */
+} ReportWanted;
+bool write_report(Arena *arena, Diag *diag, const ReportWanted *wanted,
                   const Listing *listing, const SimResult *sim,
                   const Pipeline *made);
 

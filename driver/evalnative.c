@@ -114,10 +114,11 @@ static const NativeBundle *make(Arena *arena, Diag *diag,
     if (!own.target && !(own.target = own_machine(arena, diag)))
         return NULL;
     own.emit = "bundle";
-    own.io = "separate";
     if (pipeline_run(arena, diag, &own, STAGE_ALLOC, &p) != EXIT_FINE)
         return NULL;
-    return bundle_make(arena, diag, &own, p.plan, p.machine, &does_not_fit);
+    const BundleOptions how = {
+        .images = 1, .planner = own.planner, .io = "separate"};
+    return bundle_make(arena, diag, &how, p.plan, p.machine, &does_not_fit);
 }
 
 static bool has_one_memory(Diag *diag, const NativeBundle *bundle) {

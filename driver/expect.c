@@ -4,19 +4,20 @@
 
 #include <math.h>
 
-bool expect_read(Arena *arena, Diag *diag, const Options *options,
-                 const Graph *graph, const float *const **out) {
+bool expect_read(Arena *arena, Diag *diag, const char *file,
+                 const Texts *expects, const Graph *graph,
+                 const float *const **out) {
     const float **values = ARENA_ARRAY(arena, const float *, graph->output.n);
-    bool ok = options->n_expects <= graph->output.n;
+    bool ok = expects->n <= graph->output.n;
     if (!ok)
-        diag_error(diag, (Loc){options->file, 0, 0},
+        diag_error(diag, (Loc){file, 0, 0},
                    "the network has %u outputs, but --expect was given %u "
                    "times",
-                   graph->output.n, options->n_expects);
-    for (uint32_t i = 0; ok && i < options->n_expects; i++) {
+                   graph->output.n, expects->n);
+    for (uint32_t i = 0; ok && i < expects->n; i++) {
         Valued of =
             values_of("output", graph_tensor(graph, graph->output.at[i]));
-        values[i] = values_read(arena, diag, options->expects[i], &of);
+        values[i] = values_read(arena, diag, expects->at[i], &of);
         ok = values[i] != NULL;
     }
     *out = values;

@@ -65,12 +65,12 @@ static bool ends_in(const char *text, const char *end) {
     return n > m && !strcmp(text + n - m, end);
 }
 
-static bool is_rising(const Options *o, const char *path) {
-    for (uint32_t i = 0; i < o->n_risings; i++)
-        if (!strcmp(o->risings[i], "none"))
+static bool is_rising(const ExploreArgs *own, const char *path) {
+    for (uint32_t i = 0; i < own->risings.n; i++)
+        if (!strcmp(own->risings.at[i], "none"))
             return false;
-    for (uint32_t i = 0; i < o->n_risings; i++)
-        if (!strcmp(o->risings[i], path))
+    for (uint32_t i = 0; i < own->risings.n; i++)
+        if (!strcmp(own->risings.at[i], path))
             return true;
     return !strncmp(path, "memories.", 9) &&
            (ends_in(path, ".size") || ends_in(path, ".bandwidth"));
@@ -103,7 +103,7 @@ static uint32_t index_of(const Search *s, const Machine *m) {
 static const char *group_name(const Search *s, const Point *p) {
     const char *name = p->target;
     for (uint32_t i = 0; i < p->n_settings; i++)
-        if (!is_rising(s->sweep->options, p->path[i]))
+        if (!is_rising(s->sweep->options->own, p->path[i]))
             name = arena_printf(s->arena, "%s %s", name, p->value[i]);
     return name;
 }
@@ -129,13 +129,13 @@ static bool load_fixed(const Search *s, Machine *m) {
     Point p = sweep_point(s->arena, s->sweep, index_of(s, m));
     Arena *scratch = arena_new("machine");
     HwSetting *settings =
-        ARENA_ARRAY(scratch, HwSetting, o.n_settings + p.n_settings + 1);
-    memcpy(settings, o.settings, o.n_settings * sizeof *settings);
+        ARENA_ARRAY(scratch, HwSetting, o.settings.n + p.n_settings + 1);
+    memcpy(settings, o.settings.at, o.settings.n * sizeof *settings);
     for (uint32_t i = 0; i < p.n_settings; i++)
         if (!is_compiler_option(p.path[i]))
-            settings[o.n_settings++] = (HwSetting){p.path[i], p.value[i]};
+            settings[o.settings.n++] = (HwSetting){p.path[i], p.value[i]};
     const HwSpec *spec = hwspec_load(scratch, diag_new(scratch), p.target,
-                                     o.n_settings, settings);
+                                     o.settings.n, settings);
     if (spec) {
         m->fixed.am_capacity = hwspec_active_bytes(spec);
         point_costs(s->arena, spec, NULL, &m->fixed);
@@ -186,7 +186,7 @@ static void make_machine(Search *s, Map *groups, Machine *m) {
 static void make_machines(Search *s) {
     uint32_t *rising = ARENA_ARRAY(s->arena, uint32_t, s->sweep->n_varies + 1);
     for (uint32_t i = 0; i < s->sweep->n_varies; i++)
-        if (is_rising(s->sweep->options, s->sweep->vary[i].path))
+        if (is_rising(s->sweep->options->own, s->sweep->vary[i].path))
             rising[s->n_rising++] = i;
     s->rising = rising;
     s->n = s->sweep->n_points / s->sweep->n_files;
@@ -230,7 +230,8 @@ static void judge(Search *s, Machine *m) {
 }
 
 static bool compile(Search *s, Machine *m) {
-    uint64_t most = s->sweep->options->most_points;
+    const ExploreArgs *own = s->sweep->options->own;
+    uint64_t most = own->most_points;
     if (most && s->compiled + s->n_networks > most) {
         s->spent = true;
         return false;
@@ -424,8 +425,7 @@ static void say_missed(const Search *s, const Machine *m) {
     if (!m->fits) {
         for (uint32_t i = 0; i < s->n_networks; i++)
             if (m->point[i].status != POINT_FITS) {
-                say(": %s %s: %s\n",
-                    file_stem(s->arena, m->point[i].network),
+                say(": %s %s: %s\n", file_stem(s->arena, m->point[i].network),
                     point_status_name[m->point[i].status], m->point[i].reason);
                 return;
             }

@@ -141,16 +141,16 @@ bool is_compiler_option(const char *path) {
 static bool path_exists(Arena *arena, Diag *diag, const Sweep *s,
                         const Vary *vary) {
     const Options *o = s->options;
-    HwSetting *settings = ARENA_ARRAY(arena, HwSetting, o->n_settings + 1);
-    for (uint32_t i = 0; i < o->n_settings; i++)
-        settings[i] = o->settings[i];
+    HwSetting *settings = ARENA_ARRAY(arena, HwSetting, o->settings.n + 1);
+    for (uint32_t i = 0; i < o->settings.n; i++)
+        settings[i] = o->settings.at[i];
     for (uint32_t t = 0; t < s->n_targets; t++)
         for (uint32_t v = 0; v < vary->n; v++) {
             Diag *quiet = diag_new(arena);
             bool last = t + 1 == s->n_targets && v + 1 == vary->n;
-            settings[o->n_settings] = (HwSetting){vary->path, vary->value[v]};
+            settings[o->settings.n] = (HwSetting){vary->path, vary->value[v]};
             if (hwspec_load(arena, last ? diag : quiet, s->target[t],
-                            o->n_settings + 1, settings))
+                            o->settings.n + 1, settings))
                 return true;
         }
     return false;
@@ -196,21 +196,22 @@ static bool read_shard(Diag *diag, const char *text, Sweep *s) {
 }
 
 bool sweep_make(Arena *arena, Diag *diag, const Options *o, Sweep *s) {
+    const ExploreArgs *own = o->own;
     *s = (Sweep){.options = o,
                  .n_files = o->n_files,
                  .file = o->files,
-                 .n_targets = o->n_targets,
-                 .target = o->targets,
-                 .n_varies = o->n_varies};
-    Vary *vary = ARENA_ARRAY(arena, Vary, o->n_varies);
+                 .n_targets = o->targets.n,
+                 .target = o->targets.at,
+                 .n_varies = own->varies.n};
+    Vary *vary = ARENA_ARRAY(arena, Vary, own->varies.n);
     const char **print = ARENA_ARRAY(arena, const char *, o->n_files);
     s->vary = vary;
     s->print = print;
-    bool ok = read_shard(diag, o->shard, s);
+    bool ok = read_shard(diag, own->shard, s);
     for (uint32_t i = 0; i < o->n_files; i++)
         ok &= file_print(arena, diag, o->files[i], &print[i]);
-    for (uint32_t i = 0; i < o->n_varies; i++)
-        ok &= read_vary(arena, diag, &o->varies[i], &vary[i]) &&
+    for (uint32_t i = 0; i < own->varies.n; i++)
+        ok &= read_vary(arena, diag, &own->varies.at[i], &vary[i]) &&
               (is_compiler_option(vary[i].path) ||
                path_exists(arena, diag, s, &vary[i]));
     return ok && count_points(diag, s);

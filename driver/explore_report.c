@@ -29,8 +29,9 @@ static const char *command_of(Arena *arena, const Options *o, const Point *p) {
     command_word(&text, p->network);
     command_word(&text, "-t");
     command_word(&text, p->target);
-    for (uint32_t i = 0; i < o->n_settings; i++)
-        add_setting(arena, &text, o->settings[i].path, o->settings[i].value);
+    for (uint32_t i = 0; i < o->settings.n; i++)
+        add_setting(arena, &text, o->settings.at[i].path,
+                    o->settings.at[i].value);
     for (uint32_t i = 0; i < p->n_settings; i++)
         add_setting(arena, &text, p->path[i], p->value[i]);
     text_add(&text, " --report page.html");
@@ -60,13 +61,13 @@ static bool write_one(Arena *arena, Diag *diag, const Options *o,
                   p->index);
         return true;
     }
-    uint32_t n = o->n_settings + p->n_settings;
+    uint32_t n = o->settings.n + p->n_settings;
     HwSetting *setting = ARENA_ARRAY(arena, HwSetting, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        setting[i] = i < o->n_settings
-                         ? o->settings[i]
-                         : (HwSetting){p->path[i - o->n_settings],
-                                       p->value[i - o->n_settings]};
+        setting[i] = i < o->settings.n
+                         ? o->settings.at[i]
+                         : (HwSetting){p->path[i - o->settings.n],
+                                       p->value[i - o->settings.n]};
     ReportInput input = {.listing = listing,
                          .sim = sim,
                          .compulsory = sim->compulsory,
@@ -80,7 +81,7 @@ static bool write_one(Arena *arena, Diag *diag, const Options *o,
 
 bool sweep_report(Arena *arena, Diag *diag, const Options *o, const char *dir,
                   uint32_t n, Point *point) {
-    const char *which = o->reports;
+    const char *which = ((const ExploreArgs *)o->own)->reports;
     if (!known(diag, which))
         return false;
     bool all = !strcmp(which, "all"), ok = true;

@@ -39,7 +39,7 @@ static void apply(const Point *p, Options *o, HwSetting *settings) {
         else if (!strcmp(path, "effort"))
             o->effort = strtoull(value, NULL, 10);
         else
-            settings[o->n_settings++] = (HwSetting){path, value};
+            settings[o->settings.n++] = (HwSetting){path, value};
     }
 }
 
@@ -91,10 +91,10 @@ const SimResult *point_run(Arena *arena, const Options *options,
                            const Listing **listing) {
     Options o = *options;
     HwSetting *settings =
-        ARENA_ARRAY(arena, HwSetting, o.n_settings + point->n_settings);
-    for (uint32_t i = 0; i < o.n_settings; i++)
-        settings[i] = o.settings[i];
-    o.settings = settings;
+        ARENA_ARRAY(arena, HwSetting, o.settings.n + point->n_settings);
+    for (uint32_t i = 0; i < o.settings.n; i++)
+        settings[i] = o.settings.at[i];
+    o.settings.at = settings;
     o.file = point->network;
     o.target = point->target;
     apply(point, &o, settings);
@@ -261,9 +261,8 @@ static bool end(Diag *diag, const Worker *worker) {
 
 static uint32_t worker_count(const Sweep *s, uint32_t n_points) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    uint64_t n = s->options->jobs ? s->options->jobs
-                 : cores > 0      ? (uint64_t)cores
-                                  : 1;
+    const ExploreArgs *own = s->options->own;
+    uint64_t n = own->jobs ? own->jobs : cores > 0 ? (uint64_t)cores : 1;
     n = n < MAX_WORKERS ? n : MAX_WORKERS;
     return (uint32_t)(n < n_points ? n : n_points);
 }

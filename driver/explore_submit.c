@@ -51,7 +51,8 @@ static const char *absolute(Arena *arena, const char *path) {
 
 ExitCode sweep_submit(Arena *arena, Diag *diag, const Options *o,
                       uint32_t n_points) {
-    uint64_t n = o->shards ? o->shards : 16;
+    const ExploreArgs *own = o->own;
+    uint64_t n = own->shards ? own->shards : 16;
     n = n < n_points ? n : n_points;
     const char *command = command_text(arena, o);
     if (!o->out || n > MOST_SHARDS || !command || o->said) {
@@ -66,7 +67,7 @@ ExitCode sweep_submit(Arena *arena, Diag *diag, const Options *o,
     if (!file_make_dir(arena, diag, o->out))
         return EXIT_BAD_INPUT;
     const char *dir = absolute(arena, o->out);
-    const char *hosts = o->hosts ? absolute(arena, o->hosts) : NULL;
+    const char *hosts = own->hosts ? absolute(arena, own->hosts) : NULL;
     if (!write_text(arena, diag, dir, "command", command) ||
         !write_text(arena, diag, dir, "points",
                     arena_printf(arena, "%u\n", n_points)) ||
@@ -77,7 +78,8 @@ ExitCode sweep_submit(Arena *arena, Diag *diag, const Options *o,
     const char *shards = arena_printf(arena, "%llu", (unsigned long long)n);
     pid_t pid = fork();
     if (pid == 0) {
-        execlp("sh", "sh", script, o->submit, dir, shards, hosts, (char *)NULL);
+        execlp("sh", "sh", script, own->submit, dir, shards, hosts,
+               (char *)NULL);
         _exit(127);
     }
     int status = 0;

@@ -219,17 +219,18 @@ static void choose_objective(const Sweep *sweep, Goal *goal) {
 
 bool goal_read(Arena *arena, Diag *diag, const Sweep *sweep, Goal *out) {
     const Options *o = sweep->options;
-    const char *aim = o->minimise ? o->minimise : o->maximise;
-    *out = (Goal){.maximise = !o->minimise};
-    if (!aim || (o->minimise && o->maximise)) {
+    const ExploreArgs *own = o->own;
+    const char *aim = own->minimise ? own->minimise : own->maximise;
+    *out = (Goal){.maximise = !own->minimise};
+    if (!aim || (own->minimise && own->maximise)) {
         diag_error(diag, (Loc){0},
                    "a search needs one of --minimise and --maximise");
         return false;
     }
     Source s = {arena, diag, sweep, NULL};
-    s.spec =
-        hwspec_load(arena, diag, sweep->target[0], o->n_settings, o->settings);
-    if (!s.spec || !read_limits(&s, o->goal, out) ||
+    s.spec = hwspec_load(arena, diag, sweep->target[0], o->settings.n,
+                         o->settings.at);
+    if (!s.spec || !read_limits(&s, own->goal, out) ||
         !read_figure(&s, aim, &out->aim))
         return false;
     choose_objective(sweep, out);

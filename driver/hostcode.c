@@ -24,16 +24,16 @@ static bool run_layer(void *context, uint32_t index, const float *const *in,
     return true;
 }
 
-static bool wants_native(const Options *options, const Listing *listing) {
-    if (options->host)
-        return strcmp(options->host, "native") == 0;
+static bool wants_native(const char *host, const Listing *listing) {
+    if (host)
+        return strcmp(host, "native") == 0;
     return native_built() && listing->image.n_hosts > 0;
 }
 
-bool hostcode_open(Arena *arena, Diag *diag, const Options *options,
+bool hostcode_open(Arena *arena, Diag *diag, const char *host,
                    const Listing *listing, SimOptions *sim, HostCode **out) {
     *out = NULL;
-    if (!wants_native(options, listing) || sim->memory_only)
+    if (!wants_native(host, listing) || sim->memory_only)
         return true;
     HostCode *code = ARENA_NEW(arena, HostCode);
     code->backend = native_load(diag);
@@ -122,13 +122,11 @@ bool hostcode_write(Arena *arena, Diag *diag, const HostObject *made,
 /* ---- bundles ---- */
 
 const NativeBundle *bundle_make(Arena *arena, Diag *diag,
-                                const Options *options, const Plan *plan,
+                                const BundleOptions *wanted, const Plan *plan,
                                 const HwSpec *spec, bool *does_not_fit) {
-    bool is_auto = strcmp(options->planner, "auto") == 0;
-    BundleOptions how = {
-        .images = options->most_images ? (uint32_t)options->most_images : 1,
-        .planner = is_auto ? NULL : options->planner,
-        .io = options->io};
+    BundleOptions how = *wanted;
+    if (!strcmp(how.planner, "auto"))
+        how.planner = NULL;
     const NativeBackend *backend = native_load(diag);
     return backend ? native_bundle(arena, diag, backend, plan, spec, &how,
                                    does_not_fit)

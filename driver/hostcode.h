@@ -13,7 +13,7 @@ typedef struct HostCode HostCode;
 /* Gives the simulation of the listing native code, as --host says: by default
  * where this amphora has it and a layer is left to the host. *out: NULL where
  * the simulator interprets. False after errors. */
-bool hostcode_open(Arena *arena, Diag *diag, const Options *options,
+bool hostcode_open(Arena *arena, Diag *diag, const char *host,
                    const Listing *listing, SimOptions *sim, HostCode **out);
 void hostcode_close(HostCode *code);
 /* Layers that run natively; 0 for NULL. */
@@ -31,10 +31,10 @@ const HostObject *hostcode_make(Arena *arena, Diag *diag,
 bool hostcode_write(Arena *arena, Diag *diag, const HostObject *made,
                     const char *path, const char *out[3]);
 
-/* The whole plan as a function, its buffers in the memories of `spec`. NULL
- * after errors. */
+/* The whole plan as a function, its buffers in the memories of `spec`, placed
+ * by the planner wanted or, of "auto", the usual one. NULL after errors. */
 const NativeBundle *bundle_make(Arena *arena, Diag *diag,
-                                const Options *options, const Plan *plan,
+                                const BundleOptions *wanted, const Plan *plan,
                                 const HwSpec *spec, bool *does_not_fit);
 /* Writes NET.o and NET.h, and NET.bin where the weights are not the object's.
  */

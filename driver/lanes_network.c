@@ -194,7 +194,7 @@ static bool make(Arena *arena, Diag *diag, const Options *options,
 ExitCode verify_lanes(Arena *arena, Diag *diag, const Options *options) {
     Made made = {0};
     const HwSpec *spec = hwspec_load(arena, diag, options->target,
-                                     options->n_settings, options->settings);
+                                     options->settings.n, options->settings.at);
     if (spec && !lanes_foreign(arena, options->file)) {
         diag_error(diag, (Loc){options->file, 0, 0},
                    "a description has no network to compare with: simulate "

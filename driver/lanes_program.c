@@ -61,7 +61,7 @@ static bool load(Arena *arena, Diag *diag, const Options *options,
                    "`compile --emit yaml` writes it from a network on codes");
         return false;
     }
-    if (!options->weights || !options->n_inputs) {
+    if (!options->weights || !options->inputs.n) {
         diag_error(diag, (Loc){0},
                    "a description has no weights and no size: --weights "
                    "LAYERS.json (beside it the .npy) and --input INPUT.npy");
@@ -71,7 +71,7 @@ static bool load(Arena *arena, Diag *diag, const Options *options,
     out->net = out->machine ? lanes_read(arena, diag, options->file) : NULL;
     if (!out->net || !lanes_weights(arena, diag, options->weights, out->net))
         return false;
-    out->input = read_input(arena, diag, options->inputs[0], out->net);
+    out->input = read_input(arena, diag, options->inputs.at[0], out->net);
     return out->input && lanes_shapes(arena, diag, out->machine, out->net);
 }
 
@@ -212,7 +212,7 @@ LaneFile lane_file(Arena *arena, const Options *options, const LaneMachine *m,
 ExitCode compile_lanes(Arena *arena, Diag *diag, const Options *options) {
     Loaded of;
     const HwSpec *spec = hwspec_load(arena, diag, options->target,
-                                     options->n_settings, options->settings);
+                                     options->settings.n, options->settings.at);
     if (options->emit && !emits_c(options) && strcmp(options->emit, "yaml")) {
         diag_error(diag, (Loc){0},
                    "--emit %s is not known here, only yaml and c",

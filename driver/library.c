@@ -172,8 +172,8 @@ static bool read_settings(Arena *arena, Diag *diag, const char *const *settings,
             arena_strndup(arena, settings[i], (size_t)(equals - settings[i]));
         setting[i].value = arena_strdup(arena, equals + 1);
     }
-    out->settings = setting;
-    out->n_settings = n;
+    out->settings.at = setting;
+    out->settings.n = n;
     return true;
 }
 
@@ -209,9 +209,8 @@ static void do_compile(void *context) {
     amphora_plan *plan = ARENA_NEW(arena, amphora_plan);
     plan->arena = arena;
     session->cancelled = false;
-    bool good =
-        read_options(arena, diag, task->network, task->machine, task->options,
-                     &plan->options);
+    bool good = read_options(arena, diag, task->network, task->machine,
+                             task->options, &plan->options);
     if (session->watch) {
         plan->options.watch = tell;
         plan->options.watcher = session;
@@ -403,8 +402,9 @@ static void do_verify(void *context) {
     amphora_plan *plan = task->plan;
     Diag *diag = diag_new(plan->arena);
     bool right = false;
-    if (verify_pipeline(plan->arena, diag, &plan->options, &plan->pipeline,
-                        &right))
+    Options options = plan->options;
+    options.own = options_own(plan->arena, command_find("verify"));
+    if (verify_pipeline(plan->arena, diag, &options, &plan->pipeline, &right))
         task->result = right;
     pass_on(task->session, diag);
 }

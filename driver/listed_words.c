@@ -23,7 +23,7 @@ bool options_listed_words(Arena *arena, const Options *options) {
     if (!options->emit || strcmp(options->emit, "words") || !options->target)
         return false;
     const HwSpec *spec = hwspec_load(arena, diag_new(arena), options->target,
-                                     options->n_settings, options->settings);
+                                     options->settings.n, options->settings.at);
     return spec && program_emit_listing(spec);
 }
 
@@ -369,9 +369,9 @@ ExitCode compile_listed_words(Arena *arena, Diag *diag,
         return code;
     Run r = run_of(arena, &made);
     const float *const *values =
-        options->n_inputs ? read_inputs(arena, diag, options, made.p.original)
+        options->inputs.n ? read_inputs(arena, diag, options, made.p.original)
                           : NULL;
-    if (options->n_inputs && !values)
+    if (options->inputs.n && !values)
         return EXIT_BAD_INPUT;
     if (values)
         put_inputs(&r, values);

@@ -34,8 +34,8 @@ int main(int argc, char **argv) {
     amphora_session *session = amphora_session_new();
     if (!session)
         return 1;
-    int code = amphora_command(session, argc, (const char *const *)argv, print,
-                               NULL);
+    int code =
+        amphora_command(session, argc, (const char *const *)argv, print, NULL);
     amphora_session_free(session);
     return code;
 }

@@ -18,6 +18,6 @@ Makes options_make(Arena *arena, const Options *options) {
     if (!options->target)
         return MAKES_LISTING;
     const HwSpec *spec = hwspec_load(arena, diag_new(arena), options->target,
-                                     options->n_settings, options->settings);
+                                     options->settings.n, options->settings.at);
     return spec ? machine_makes(spec) : MAKES_LISTING;
 }

@@ -67,10 +67,10 @@ static void put_examples(const Command *command) {
 static void command_page(const Command *command) {
     OptionInfo option;
     int line = (int)strcspn(command->doc, "\n");
-    say(".TH AMPHORA\\-%s 1\n.SH NAME\namphora\\-%s \\- %.*s\n",
-           command->name, command->name, line, command->doc);
+    say(".TH AMPHORA\\-%s 1\n.SH NAME\namphora\\-%s \\- %.*s\n", command->name,
+        command->name, line, command->doc);
     say(".SH SYNOPSIS\n.B amphora %s\n.I %s\n[options]\n", command->name,
-           command->argument ? command->argument : "");
+        command->argument ? command->argument : "");
     put_section("DESCRIPTION", command->doc);
     put_section("DETAILS", command->details);
     put(".SH OPTIONS\n");
@@ -82,15 +82,15 @@ static void command_page(const Command *command) {
 
 static void main_page(void) {
     put(".TH AMPHORA 1\n.SH NAME\namphora \\- compiler for neural\\-network "
-          "accelerators\n.SH SYNOPSIS\n.B amphora\n.I COMMAND\n[options]\n"
-          ".SH COMMANDS\n");
+        "accelerators\n.SH SYNOPSIS\n.B amphora\n.I COMMAND\n[options]\n"
+        ".SH COMMANDS\n");
     for (uint32_t i = 0; i < n_commands; i++) {
         int line = (int)strcspn(commands[i].doc, "\n");
         say(".TP\n.BR amphora\\-%s (1)\n%.*s\n", commands[i].name, line,
-               commands[i].doc);
+            commands[i].doc);
     }
     put(".SH EXIT STATUS\n0 ok, 1 bad input or wrong result, 2 usage, 3 does "
-          "not fit, 70 a bug of ours.\n");
+        "not fit, 70 a bug of ours.\n");
 }
 
 /* ---- completions ---- */
@@ -106,37 +106,37 @@ static void bash_words(const Command *command) {
 /* zsh reads the same script through bashcompinit. */
 static void bash_script(void) {
     put("_amphora() {\n"
-          "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
-          "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
-          "        words=\"");
+        "    local word=${COMP_WORDS[COMP_CWORD]} words=\n"
+        "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
+        "        words=\"");
     for (uint32_t i = 0; i < n_commands; i++)
         say("%s ", commands[i].name);
     put("--help --version --formats\"\n"
-          "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
-          "        return\n"
-          "    fi\n"
-          "    case ${COMP_WORDS[COMP_CWORD-1]} in\n"
-          "    -t|--target)\n"
-          "        COMPREPLY=($(compgen -f -X '!*.yaml' -- \"$word\") "
-          "$(compgen -W \"");
+        "        COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+        "        return\n"
+        "    fi\n"
+        "    case ${COMP_WORDS[COMP_CWORD-1]} in\n"
+        "    -t|--target)\n"
+        "        COMPREPLY=($(compgen -f -X '!*.yaml' -- \"$word\") "
+        "$(compgen -W \"");
     Arena *arena = arena_new("targets");
     const char *const *target = hwspec_targets(arena);
     for (; target && *target; target++)
         say("%s ", *target);
     arena_free(arena);
     put("\" -- \"$word\"))\n"
-          "        return ;;\n"
-          "    esac\n"
-          "    case ${COMP_WORDS[1]} in\n");
+        "        return ;;\n"
+        "    esac\n"
+        "    case ${COMP_WORDS[1]} in\n");
     for (uint32_t i = 0; i < n_commands; i++)
         bash_words(&commands[i]);
     put("    esac\n"
-          "    case $word in\n"
-          "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$word\")) ;;\n"
-          "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
-          "    esac\n"
-          "}\n"
-          "complete -o filenames -F _amphora amphora\n");
+        "    case $word in\n"
+        "    -*) COMPREPLY=($(compgen -W \"$words\" -- \"$word\")) ;;\n"
+        "    *) COMPREPLY=($(compgen -f -- \"$word\")) ;;\n"
+        "    esac\n"
+        "}\n"
+        "complete -o filenames -F _amphora amphora\n");
 }
 
 static void zsh_script(void) {
@@ -157,7 +157,7 @@ static void put_quoted(const char *text) {
 
 static void fish_option(const Command *command, const OptionInfo *option) {
     say("complete -c amphora -n '__fish_seen_subcommand_from %s' -l %s",
-           command->name, option->name);
+        command->name, option->name);
     if (option->letter)
         say(" -s %c", option->letter);
     if (option->argument)
@@ -171,7 +171,7 @@ static void fish_script(void) {
     OptionInfo option;
     for (uint32_t i = 0; i < n_commands; i++) {
         say("complete -c amphora -n __fish_use_subcommand -a %s -d ",
-               commands[i].name);
+            commands[i].name);
         put_quoted(commands[i].doc);
         say("%c", '\n');
         for (uint32_t k = 0; options_info(&commands[i], k, &option); k++)

@@ -4,7 +4,6 @@
 
 #include "base/amount.h"
 #include "base/near.h"
-#include "base/vec.h"
 
 #include <getopt.h>
 #include <pthread.h>
@@ -55,23 +54,7 @@ static bool split(Arena *arena, const char *text, const char **name,
     return true;
 }
 
-typedef VEC(const char *) Names;
-
-typedef struct Lists {
-    VEC(HwSetting) setting;
-    VEC(ShapeSetting) shape;
-    VEC(const char *) input;
-    VEC(const char *) expect;
-    VEC(FixSetting) fixed;
-    Names start, end;
-    VEC(const char *) target;
-    VEC(HwSetting) vary;
-    VEC(const char *) rising;
-    VEC(HwSetting) pool;
-    VEC(const char *) bits;
-} Lists;
-
-static void split_names(Arena *arena, const char *text, Names *out) {
+static void split_names(Arena *arena, const char *text, Texts *out) {
     for (const char *at = text; *at;) {
         size_t len = strcspn(at, ",");
         if (len)
@@ -80,83 +63,95 @@ static void split_names(Arena *arena, const char *text, Names *out) {
     }
 }
 
-static bool store(Arena *arena, const Option *option, const char *text,
-                  Lists *lists, Options *out) {
-    char *at = (char *)out + option->at;
+static bool add_setting(Arena *arena, const char *text, Settings *out) {
     HwSetting setting;
+    if (!split(arena, text, &setting.path, &setting.value))
+        return false;
+    vec_push(arena, out, setting);
+    return true;
+}
+
+/* NAME=1x3x2, or of all inputs: 1x3x2. */
+static bool add_shape(Arena *arena, const char *text, Shapes *out) {
     ShapeSetting shape = {0};
-    FixSetting fix;
     const char *value;
+    if (!split(arena, text, &shape.name, &value))
+        shape.name = "", value = text;
+    if (!shape_parse(value, &shape.shape))
+        return false;
+    vec_push(arena, out, shape);
+    return true;
+}
+
+static bool add_fix(Arena *arena, const char *text, Fixes *out) {
+    FixSetting fix;
+    if (!split(arena, text, &fix.name, &fix.file))
+        return false;
+    vec_push(arena, out, fix);
+    return true;
+}
+
+/* Where an option of the command is read into. */
+static void *member(const OptionAt *at, Options *out) {
+    const void *in = at->own ? out->own : out;
+    return (char *)(uintptr_t)in + at->at;
+}
+
+/* False: it is nothing of that kind. */
+static bool store(Arena *arena, const Option *option, const char *text,
+                  void *to) {
     switch (option->kind) {
     case OPTION_TEXT:
-        memcpy(at, &text, sizeof text);
+        *(const char **)to = text;
         return true;
-    case OPTION_TARGET:
-        vec_push(arena, &lists->target, text);
-        out->target = text;
-        return true;
+    case OPTION_WORD:
+        *(const char **)to = text;
+        return is_word_of(option->argument, text);
     case OPTION_FLAG:
-        *(bool *)at = true;
+        *(bool *)to = true;
         return true;
     case OPTION_NUMBER:
-        return number_parse(text, (uint64_t *)(void *)at);
+        return number_parse(text, to);
     case OPTION_COUNT:
-        return number_parse(text, (uint64_t *)(void *)at) &&
-               *(uint64_t *)(void *)at > 0;
+        return number_parse(text, to) && *(uint64_t *)to > 0;
     case OPTION_BYTES:
-        return bytes_parse(text, (uint64_t *)(void *)at);
-    case OPTION_WORD:
-        memcpy(at, &text, sizeof text);
-        return is_word_of(option->argument, text);
+        return bytes_parse(text, to);
     case OPTION_REAL:
-        return parse_real(text, (double *)(void *)at);
-    case OPTION_SETTING:
-        if (!split(arena, text, &setting.path, &setting.value))
-            return false;
-        vec_push(arena, &lists->setting, setting);
+        return parse_real(text, to);
+    case OPTION_TEXTS:
+        vec_push(arena, (Texts *)to, text);
         return true;
-    case OPTION_POOL:
-        if (!split(arena, text, &setting.path, &setting.value))
-            return false;
-        vec_push(arena, &lists->pool, setting);
+    case OPTION_NAMES:
+        split_names(arena, text, to);
         return true;
-    case OPTION_VARY:
-        if (!split(arena, text, &setting.path, &setting.value))
-            return false;
-        vec_push(arena, &lists->vary, setting);
-        return true;
-    case OPTION_SHAPE:
-        if (!split(arena, text, &shape.name, &value))
-            shape.name = "", value = text;
-        if (!shape_parse(value, &shape.shape))
-            return false;
-        vec_push(arena, &lists->shape, shape);
-        return true;
-    case OPTION_FIX:
-        if (!split(arena, text, &fix.name, &fix.file))
-            return false;
-        vec_push(arena, &lists->fixed, fix);
-        return true;
-    case OPTION_STARTS:
-        split_names(arena, text, &lists->start);
-        return true;
-    case OPTION_ENDS:
-        split_names(arena, text, &lists->end);
-        return true;
-    case OPTION_INPUT:
-        vec_push(arena, &lists->input, text);
-        return true;
-    case OPTION_EXPECT:
-        vec_push(arena, &lists->expect, text);
-        return true;
-    case OPTION_RISING:
-        vec_push(arena, &lists->rising, text);
-        return true;
-    case OPTION_BITS:
-        vec_push(arena, &lists->bits, text);
-        return true;
+    case OPTION_SETTINGS:
+        return add_setting(arena, text, to);
+    case OPTION_SHAPES:
+        return add_shape(arena, text, to);
+    case OPTION_FIXES:
+        return add_fix(arena, text, to);
     }
     return false;
+}
+
+const void *options_own(Arena *arena, const Command *command) {
+    Options out = {.own =
+                       ARENA_ARRAY(arena, uint64_t, command->own_size / 8 + 1)};
+    for (uint32_t i = 0; i < command->n_options; i++) {
+        const OptionAt *at = &command->option[i];
+        const Option *option = &option_table[at->id];
+        if (at->own && option->usual)
+            store(arena, option, option->usual, member(at, &out));
+    }
+    return out.own;
+}
+
+/* Nothing is given yet: lists are empty. */
+static void begin(Arena *arena, const Command *command, Options *out) {
+    out->own = options_own(arena, command);
+    for (uint32_t i = 0; i < command->n_options; i++)
+        if (option_table[command->option[i].id].kind >= OPTION_TEXTS)
+            memset(member(&command->option[i], out), 0, sizeof(Texts));
 }
 
 /* What getopt returns of the i-th option. */
@@ -168,9 +163,9 @@ static int getopt_value(int i) {
 static void getopt_tables(const Command *command, char *shorts,
                           struct option *longs) {
     *shorts++ = ':';
-    for (int i = 0; i < n_options; i++) {
+    for (int i = 0; i < N_OPTIONS; i++) {
         const Option *option = &option_table[i];
-        if (!option_accepted(command, option))
+        if (!option_of(command, (OptionId)i))
             continue;
         *longs++ = (struct option){
             option->name, option->argument ? required_argument : no_argument,
@@ -184,10 +179,10 @@ static void getopt_tables(const Command *command, char *shorts,
     *shorts = '\0';
 }
 
-static const Option *find_option(int value) {
-    for (int i = 0; i < n_options; i++)
-        if (getopt_value(i) == value)
-            return &option_table[i];
+static const OptionAt *find_option(const Command *command, int value) {
+    for (int i = 0; i < N_OPTIONS; i++)
+        if (getopt_value(i) == value && option_of(command, (OptionId)i))
+            return option_of(command, (OptionId)i);
     return NULL;
 }
 
@@ -233,19 +228,20 @@ static bool are_swapped(Arena *arena, const Command *command,
 }
 
 static bool parse_all(Arena *arena, Diag *diag, const Command *command,
-                      int argc, char **argv, Lists *lists, Options *out) {
-    char shorts[2 * MOST_OPTIONS + 2];
-    struct option longs[MOST_OPTIONS + 1] = {{0}};
+                      int argc, char **argv, Options *out) {
+    char shorts[2 * N_OPTIONS + 2];
+    struct option longs[N_OPTIONS + 1] = {{0}};
     getopt_tables(command, shorts, longs);
     for (int c; (c = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
-        const Option *option = find_option(c);
+        const OptionAt *at = find_option(command, c);
         if (c == ':')
             return complain(diag, command, "an argument is missing after ",
                             argv[optind - 1]);
-        if (!option)
+        if (!at)
             return complain(diag, command, "unknown option ",
                             likely_option(arena, command, argv[optind - 1]));
-        if (!store(arena, option, optarg, lists, out))
+        const Option *option = &option_table[at->id];
+        if (!store(arena, option, optarg, member(at, out)))
             return complain(diag, command,
                             arena_printf(arena, "--%s takes %s, not ",
                                          option->name, option->argument),
@@ -255,50 +251,33 @@ static bool parse_all(Arena *arena, Diag *diag, const Command *command,
 }
 
 Options options_default(void) {
-    return (Options){.planner = "auto",
-                     .objective = "balanced",
-                     .effort = 1,
-                     .replication = "safe",
-                     .mode = "latency",
-                     .reports = "front",
-                     .seed = 1,
-                     .tolerance = 1e-4,
-                     .quantise = {.percentile = 99.99, .keep = 3}};
+    static const OptionAt with_usual[] = {
+        SHARED(objective),   SHARED(effort), SHARED(planner),
+        SHARED(replication), SHARED(mode),   SHARED(seed)};
+    Options out = {0};
+    for (size_t i = 0; i < sizeof with_usual / sizeof *with_usual; i++) {
+        const Option *option = &option_table[with_usual[i].id];
+        store(NULL, option, option->usual, member(&with_usual[i], &out));
+    }
+    return out;
+}
+
+static bool prints_passes(const Command *command, Options *out) {
+    const OptionAt *at = option_of(command, OPT_print_passes);
+    return at && *(const bool *)member(at, out);
 }
 
 static bool parse(Arena *arena, Diag *diag, const Command *command, int argc,
                   char **argv, Options *out) {
-    Lists lists = {0};
     /* before getopt, which puts arguments last */
     out->line = command_line(arena, command->name, argc, argv);
-    if (!parse_all(arena, diag, command, argc, argv, &lists, out))
+    begin(arena, command, out);
+    if (!parse_all(arena, diag, command, argc, argv, out))
         return false;
-    out->settings = lists.setting.at;
-    out->pools = lists.pool.at;
-    out->n_pools = lists.pool.n;
-    out->n_settings = lists.setting.n;
-    out->shapes = lists.shape.at;
-    out->n_shapes = lists.shape.n;
-    out->inputs = lists.input.at;
-    out->n_inputs = lists.input.n;
-    out->expects = lists.expect.at;
-    out->n_expects = lists.expect.n;
-    out->fixed = lists.fixed.at;
-    out->n_fixed = lists.fixed.n;
-    out->starts = lists.start.at;
-    out->n_starts = lists.start.n;
-    out->ends = lists.end.at;
-    out->n_ends = lists.end.n;
-    out->quantise.bits = lists.bits.at;
-    out->quantise.n_bits = lists.bits.n;
-    out->targets = lists.target.at;
-    out->n_targets = lists.target.n;
-    out->varies = lists.vary.at;
-    out->n_varies = lists.vary.n;
-    out->risings = lists.rising.at;
-    out->n_risings = lists.rising.n;
+    if (out->targets.n)
+        out->target = out->targets.at[out->targets.n - 1];
     out->help_all = out->help && optind < argc && !strcmp(argv[optind], "all");
-    if (out->help || out->print_passes)
+    if (out->help || prints_passes(command, out))
         return true;
     if (!command->argument)
         return optind == argc ? true

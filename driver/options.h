@@ -1,12 +1,14 @@
-/* options.h - the command line as data: one table of options, used by every
- * command's parser and --help. */
+/* options.h - the command line as data: one table of options (options.def),
+ * used by every command's parser, --help, manual pages and completions. */
 #ifndef DRIVER_OPTIONS_H
 #define DRIVER_OPTIONS_H
 
 #include "base/plain.h"
+#include "base/vec.h"
 #include "frontends/frontend.h"
 #include "hwspec/hwspec.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 typedef enum ExitCode {
@@ -21,99 +23,130 @@ typedef enum ExitCode {
  * 0: none fits yet. Not 0: it shall end. */
 typedef int OptionsWatch(void *context, double share, uint64_t cycles);
 
+typedef VEC(const char *) Texts;
+typedef VEC(HwSetting) Settings;
+typedef VEC(ShapeSetting) Shapes;
+typedef VEC(FixSetting) Fixes;
+
+/* Of all commands: what networks and machines are read, and how they are
+ * planned. What just one command, or two, read is in a struct of their own,
+ * below; options.def says what each is. */
 typedef struct Options {
-    OptionsWatch *watch;   /* of a program that uses the library; or NULL */
-    void *watcher;         /* its context */
-    const char **said;     /* what --json prints goes there; NULL: to stdout */
-    const char *line;      /* the whole command, as a shell reads it */
-    const char *file;      /* the command's argument */
-    const char *target;    /* -t */
-    const char *out;       /* -o */
-    const char *weights;   /* --weights */
-    const char *phase;     /* --phase */
-    const char *order;     /* --order; NULL: the default */
-    const char *side;      /* --side-by-side; NULL: one layer a step */
-    const char *objective; /* --objective */
-    uint64_t effort;       /* --effort */
-    const char *svg;       /* --svg */
-    const char *planner;   /* --planner */
-    const char *replication; /* --replication */
-    const char *mode;        /* --mode */
-    const char *dump;        /* --dump */
-    const char *emit;        /* --emit */
-    const char *host;        /* --host; NULL: native where there is LLVM */
-    const char *io;          /* --io; NULL: as the hwspec says */
-    uint64_t most_images;    /* --most-images; 0: one */
-    uint64_t images;         /* --images, one behind the other; 0: one */
-    const char *resume;      /* --resume */
-    const char *shard;       /* --shard */
-    const char *report;      /* --report */
-    const char *trace;       /* --trace */
-    const char *accesses;    /* --accesses */
-    bool materialise;        /* --materialise */
-    bool raw;                /* --raw */
-    bool what_if;            /* --what-if */
-    const char *reports;     /* --reports */
-    uint64_t jobs;           /* --jobs; 0: one a core */
-    bool merge;              /* --merge */
-    /* explore: all arguments, all -t, --vary */
-    uint32_t n_files, n_targets, n_varies;
+    OptionsWatch *watch; /* of a program that uses the library; or NULL */
+    void *watcher;       /* its context */
+    const char **said;   /* what --json prints goes there; NULL: to stdout */
+    const char *line;    /* the whole command, as a shell reads it */
+    const char *file;    /* the command's argument, the first of: */
+    uint32_t n_files;
     const char *const *files;
-    const char **targets;
-    HwSetting *varies;
-    const char *goal, *minimise, *maximise; /* of explore */
-    uint32_t n_risings;
-    const char *const *risings; /* --rising */
-    uint64_t most_points;       /* --most-points; 0: all */
-    const char *submit, *hosts; /* --submit, --hosts */
-    uint64_t shards;            /* --shards; 0: 16 */
-    uint32_t n_pools;
-    const HwSetting *pools; /* --pool */
-    uint64_t seed;          /* --seed */
-    uint64_t batch;         /* --batch */
-    uint64_t budget;        /* --budget */
-    double seconds;         /* --seconds; 0: no end */
-    uint64_t capacity;      /* --capacity; 0: none */
-    double tolerance;       /* --tolerance */
-    bool rules;             /* --log-rules */
-    bool orders;            /* --orders */
-    bool front;             /* --front */
-    bool progress;          /* --progress */
-    bool explain;           /* --explain */
-    bool json, print_passes, memory_only, help;
-    bool help_all;             /* --help all */
-    bool lax;                  /* --lax */
-    bool unread;               /* --unread */
-    bool native;               /* --native */
-    bool place;                /* --place */
-    struct {                   /* of quantise */
-        const char *calibrate; /* --calibrate */
-        const char *quantizer; /* --quantizer */
-        const char *test;      /* --test */
-        const char *labels;    /* --labels, of --test, else of --calibrate */
-        const char *method, *scales, *per, *zeros, *type, *rounding;
-        const char *repair;                        /* --repair */
-        double percentile;                         /* --percentile */
-        uint64_t keep;                             /* --keep */
-        const char *mean, *scale, *layout, *color; /* of samples */
-        const char *resize, *raw;
-        uint32_t n_bits;
-        const char *const *bits; /* --bits */
-    } quantise;
-    uint32_t n_settings, n_shapes, n_inputs, n_expects, n_fixed;
-    HwSetting *settings;  /* --set */
-    ShapeSetting *shapes; /* --shape */
-    const char **inputs;  /* --input */
-    const char **expects; /* --expect */
-    FixSetting *fixed;    /* --fix */
-    uint32_t n_starts, n_ends;
-    const char **starts, **ends; /* --inputs, --outputs */
+    const char *target; /* the last of: */
+    Texts targets;
+    const char *out, *dump, *emit;
+    bool json, progress, rules, help, help_all;
+    /* the machine */
+    Settings settings;
+    /* the network */
+    const char *weights, *phase;
+    uint64_t batch, seed;
+    Shapes shapes;
+    Fixes fixed;
+    Texts starts, ends, inputs;
+    /* the plan */
+    const char *order; /* NULL: the default */
+    const char *side;  /* NULL: one layer a step */
+    const char *objective, *planner, *replication, *mode;
+    uint64_t effort, budget;
+    uint64_t images; /* one behind the other; 0: one */
+    const void *own; /* the command's own: a struct of these */
 } Options;
+
+typedef struct CompileArgs {
+    const char *io; /* NULL: as the hwspec says */
+    const char *report, *trace;
+    uint64_t most_images; /* 0: one */
+    bool what_if, front, explain, materialise, print_passes;
+} CompileArgs;
+
+typedef struct SimulateArgs {
+    const char *report, *trace, *accesses;
+    const char *host; /* NULL: native where there is LLVM */
+    bool memory_only, lax;
+} SimulateArgs;
+
+typedef struct VerifyArgs {
+    const char *host; /* as of simulate */
+    Texts expects;
+    double tolerance;
+} VerifyArgs;
+
+typedef struct EvalArgs {
+    Texts expects;
+    double tolerance;
+    bool native;
+} EvalArgs;
+
+typedef struct ShowArgs {
+    const char *svg;
+    bool orders;
+} ShowArgs;
+
+typedef struct QuantiseArgs {
+    const char *calibrate, *quantizer, *test, *labels, *report;
+    const char *method, *scales, *per, *zeros, *type, *rounding, *repair;
+    const char *mean, *scale, *layout, *color, *resize, *raw_type;
+    double percentile;
+    uint64_t keep, jobs;
+    Texts bits;
+} QuantiseArgs;
+
+typedef struct ExploreArgs {
+    Settings varies;
+    Texts risings;
+    const char *goal, *minimise, *maximise;
+    const char *submit, *hosts, *resume, *shard, *reports;
+    uint64_t most_points; /* 0: all */
+    uint64_t shards;      /* 0: 16 */
+    uint64_t jobs;        /* 0: one a core */
+    bool merge;
+} ExploreArgs;
+
+typedef struct PackArgs {
+    const char *svg;
+    Settings pools;
+    uint64_t capacity; /* 0: none */
+    double seconds;    /* 0: no end */
+} PackArgs;
+
+typedef struct CheckArgs {
+    bool unread, explain;
+} CheckArgs;
+
+typedef struct AsmArgs {
+    bool place, raw;
+} AsmArgs;
+
+/* Every option there is, by the member that it is read into. */
+typedef enum OptionId {
+#define OPTION(id, letter, advanced, name, argument, kind, usual, doc) OPT_##id,
+#include "driver/options.def"
+#undef OPTION
+    N_OPTIONS
+} OptionId;
+
+/* An option that a command has, and where it is read into: its own struct, or
+ * Options. */
+typedef struct OptionAt {
+    OptionId id;
+    bool own;
+    size_t at;
+} OptionAt;
 
 typedef struct Command {
     const char *name;
     const char *argument; /* "NET"; NULL: none; "NET..." may be several */
-    const char *accepts;  /* names of the option table */
+    uint32_t n_options;
+    const OptionAt *option;
+    size_t own_size; /* of the struct that Options.own is */
     ExitCode (*run)(Arena *arena, Diag *diag, const Options *options);
     const char *doc;      /* its first line is a sentence of its own */
     const char *details;  /* more for --help */
@@ -126,8 +159,9 @@ extern const uint32_t n_commands;
 /* NULL: there is none. */
 const Command *command_find(const char *name);
 
-/* What holds where nothing is given. */
+/* What holds where nothing is given: of all commands, and of one its own. */
 Options options_default(void);
+const void *options_own(Arena *arena, const Command *command);
 
 /* Parses argv[1..] of a command. A usage error is reported and gives false.
  * --help is reported in options->help. What is not said stays as it is in

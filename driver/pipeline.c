@@ -1,6 +1,6 @@
 /* pipeline.c - the stages in order; see pipeline.h. */
-#include "base/guard.h"
 #include "driver/pipeline.h"
+#include "base/guard.h"
 
 #include "alloc/alloc.h"
 #include "driver/replication.h"
@@ -36,16 +36,16 @@ const HwSpec *pipeline_spec(Arena *arena, Diag *diag, const Options *options) {
             diag_note(diag, (Loc){0}, "-t %s", *name);
         return NULL;
     }
-    return hwspec_load(arena, diag, options->target, options->n_settings,
-                       options->settings);
+    return hwspec_load(arena, diag, options->target, options->settings.n,
+                       options->settings.at);
 }
 
 const HwSpec *pipeline_spec_of(Arena *arena, Diag *diag, const Options *options,
                                uint32_t element) {
-    uint32_t n = options->n_settings;
+    uint32_t n = options->settings.n;
     HwSetting *settings = ARENA_ARRAY(arena, HwSetting, n + 1);
     for (uint32_t i = 0; i < n; i++)
-        settings[i] = options->settings[i];
+        settings[i] = options->settings.at[i];
     settings[n] =
         (HwSetting){"machine.element", arena_printf(arena, "%u", element)};
     return hwspec_load(arena, diag, options->target, n + 1, settings);
@@ -56,14 +56,14 @@ static bool stage_read(Arena *arena, Diag *diag, const Options *options,
     ImportOptions import = {.weights = options->weights,
                             .phase = options->phase,
                             .batch = (uint32_t)options->batch,
-                            .n_shapes = options->n_shapes,
-                            .shapes = options->shapes,
-                            .n_fixed = options->n_fixed,
-                            .fixed = options->fixed,
-                            .n_inputs = options->n_starts,
-                            .inputs = options->starts,
-                            .n_outputs = options->n_ends,
-                            .outputs = options->ends,
+                            .n_shapes = options->shapes.n,
+                            .shapes = options->shapes.at,
+                            .n_fixed = options->fixed.n,
+                            .fixed = options->fixed.at,
+                            .n_inputs = options->starts.n,
+                            .inputs = options->starts.at,
+                            .n_outputs = options->ends.n,
+                            .outputs = options->ends.at,
                             .seed = options->seed};
     p->network = p->original =
         frontend_read(arena, diag, options->file, &import, &p->import);

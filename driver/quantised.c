@@ -202,14 +202,14 @@ cJSON *quantised_json(Arena *arena, const QuantisedReport *r) {
 /* ---- for people ---- */
 
 static void print_judgement(const char *what, const QuantiseJudgement *j) {
-    say("%-8s%u samples: %.2f dB, same first answer for %u (%.2f %%)\n",
-           what, j->samples, quantise_db(&j->error), j->same_top,
-           100.0 * j->same_top / j->samples);
+    say("%-8s%u samples: %.2f dB, same first answer for %u (%.2f %%)\n", what,
+        j->samples, quantise_db(&j->error), j->same_top,
+        100.0 * j->same_top / j->samples);
     if (j->labels)
         say("        right: %u of %u (%.2f %%); on real numbers %u "
-               "(%.2f %%)\n",
-               j->right_codes, j->labels, 100.0 * j->right_codes / j->labels,
-               j->right_real, 100.0 * j->right_real / j->labels);
+            "(%.2f %%)\n",
+            j->right_codes, j->labels, 100.0 * j->right_codes / j->labels,
+            j->right_real, 100.0 * j->right_real / j->labels);
 }
 
 /* Layers by their own error, the worst first. */

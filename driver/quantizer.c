@@ -180,8 +180,8 @@ bool quantizer_read(Arena *arena, Diag *diag, const char *path,
         return false;
     cJSON *json = json_parse(diag, path, (const char *)file.at, file.len);
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "network"), *row;
-    QuantiseGiven *given = ARENA_ARRAY(arena, QuantiseGiven,
-                                       (size_t)cJSON_GetArraySize(list));
+    QuantiseGiven *given =
+        ARENA_ARRAY(arena, QuantiseGiven, (size_t)cJSON_GetArraySize(list));
     cJSON_ArrayForEach(row, list) {
         given[out->n_given++] = row_of(&r, row);
     }

@@ -318,14 +318,14 @@ const float *const *read_inputs(Arena *arena, Diag *diag,
             continue;
         values[k] = seeded[k];
         Valued of = values_of("input", graph_tensor(graph, node->out[0]));
-        if (k < options->n_inputs)
-            values[k] = values_read(arena, diag, options->inputs[k], &of);
+        if (k < options->inputs.n)
+            values[k] = values_read(arena, diag, options->inputs.at[k], &of);
         ok &= values[k++] != NULL;
     }
-    if (options->n_inputs > n) {
+    if (options->inputs.n > n) {
         diag_error(diag, (Loc){options->file, 0, 0},
                    "the network has %u inputs, but --input was given %u times",
-                   n, options->n_inputs);
+                   n, options->inputs.n);
         ok = false;
     }
     return ok ? values : NULL;

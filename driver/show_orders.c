@@ -242,7 +242,8 @@ static bool write_svg(Arena *arena, Diag *diag, const char *path,
     return file_write(arena, diag, path, svg, strlen(svg));
 }
 
-ExitCode show_orders(Arena *arena, Diag *diag, const Options *options) {
+ExitCode show_orders(Arena *arena, Diag *diag, const Options *options,
+                     const char *svg) {
     Pipeline p;
     ExitCode code = pipeline_run(arena, diag, options, STAGE_PASSES, &p);
     if (code != EXIT_FINE)
@@ -250,7 +251,7 @@ ExitCode show_orders(Arena *arena, Diag *diag, const Options *options) {
     Row *row = ARENA_ARRAY(arena, Row, n_strategies);
     if (!run_all(arena, diag, options, &p, row))
         return EXIT_BAD_USAGE;
-    if (options->svg && !write_svg(arena, diag, options->svg, row))
+    if (svg && !write_svg(arena, diag, svg, row))
         return EXIT_BAD_INPUT;
     if (options->json)
         print_rows_json(arena, options, &p, row);

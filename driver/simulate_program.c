@@ -56,19 +56,19 @@ static const ProgramBytes *inputs_of(Arena *arena, Diag *diag,
                                      const Program *program) {
     uint32_t n = program_inputs(program);
     ProgramBytes *out = ARENA_ARRAY(arena, ProgramBytes, n);
-    if (options->n_inputs > n) {
+    if (options->inputs.n > n) {
         diag_error(diag, (Loc){0}, "%u inputs are given, the file has %u",
-                   options->n_inputs, n);
+                   options->inputs.n, n);
         return NULL;
     }
     for (uint32_t i = 0; i < n; i++) {
         Bytes bytes;
         ProgramInput in = program_input(program, i);
-        if (i >= options->n_inputs) {
+        if (i >= options->inputs.n) {
             out[i] = seeded(arena, &in, options->seed + i);
             continue;
         }
-        if (!file_read(arena, diag, options->inputs[i], &bytes))
+        if (!file_read(arena, diag, options->inputs.at[i], &bytes))
             return NULL;
         out[i] = (ProgramBytes){(const uint8_t *)bytes.at, bytes.len};
     }
@@ -235,12 +235,12 @@ static ExitCode simulate_does(Arena *arena, Diag *diag, const Options *options,
                               const Program *program) {
     const HwSpec *spec = program->spec;
     Bytes image = {0};
-    if (options->n_inputs != 1 || spec->backing < 0) {
+    if (options->inputs.n != 1 || spec->backing < 0) {
         diag_error(diag, (Loc){.file = options->file},
                    "`--input FILE` gives the bytes of main memory");
         return EXIT_BAD_INPUT;
     }
-    if (!file_read(arena, diag, options->inputs[0], &image))
+    if (!file_read(arena, diag, options->inputs.at[0], &image))
         return EXIT_BAD_INPUT;
     const DoesResult *result =
         program_does(arena, program, image.at, image.len, NULL);
@@ -269,7 +269,7 @@ ExitCode simulate_program(Arena *arena, Diag *diag, const Options *options,
     const Program *program = read_program(arena, diag, spec, options->file);
     uint32_t n_queues;
     bool queues = program && program_queues(spec, &n_queues);
-    if (program && program_templates(spec) && (options->n_inputs || !queues))
+    if (program && program_templates(spec) && (options->inputs.n || !queues))
         return simulate_does(arena, diag, options, program);
     if (queues)
         return replay_tokens(arena, diag, options, program);

@@ -17,6 +17,7 @@ typedef struct Trial {
     const Pipeline *made;
     uint64_t host_cycles;
     VEC(WhatIf) list;
+    bool anew; /* compile for each change */
 } Trial;
 
 static void add_result(Trial *t, const char *change, const char *how,
@@ -77,12 +78,12 @@ static void run_there(Trial *t, const Options *o, const char *change) {
 /* With so many settings more than the command has. */
 static Options with_settings(Trial *t, uint32_t n, const HwSetting *more) {
     Options o = *t->options;
-    HwSetting *settings = ARENA_ARRAY(t->arena, HwSetting, o.n_settings + n);
-    for (uint32_t i = 0; i < o.n_settings + n; i++)
-        settings[i] =
-            i < o.n_settings ? t->options->settings[i] : more[i - o.n_settings];
-    o.settings = settings;
-    o.n_settings += n;
+    HwSetting *settings = ARENA_ARRAY(t->arena, HwSetting, o.settings.n + n);
+    for (uint32_t i = 0; i < o.settings.n + n; i++)
+        settings[i] = i < o.settings.n ? t->options->settings.at[i]
+                                       : more[i - o.settings.n];
+    o.settings.at = settings;
+    o.settings.n += n;
     o.dump = NULL;
     o.rules = false;
     return o;
@@ -91,7 +92,7 @@ static Options with_settings(Trial *t, uint32_t n, const HwSetting *more) {
 static void try_settings(Trial *t, const char *change, uint32_t n,
                          const HwSetting *more) {
     Options o = with_settings(t, n, more);
-    if (t->options->what_if)
+    if (t->anew)
         plan_anew(t, &o, change);
     else
         run_there(t, &o, change);
@@ -136,7 +137,7 @@ static void change_memory(Trial *t, const HwMemory *memory, int percent) {
     const char *change =
         arena_printf(t->arena, "%s of %s bytes (%+d %%)", memory->name,
                      with_commas(t->arena, size), percent);
-    if (t->options->what_if)
+    if (t->anew)
         try_one(t, change,
                 arena_printf(t->arena, "memories.%s.size", memory->name),
                 arena_printf(t->arena, "%llu", (unsigned long long)size));
@@ -223,7 +224,7 @@ static void change_transfers(Trial *t, const HwSpec *spec) {
 static void try_changes(Trial *t, const SimResult *sim) {
     const HwSpec *spec = t->made->machine;
     change_memories(t, spec);
-    if (t->options->what_if)
+    if (t->anew)
         change_options(t, spec);
     for (uint32_t e = 0; e < spec->n_engines; e++)
         if (sim->engine[e].cycles)
@@ -294,8 +295,9 @@ static const SimResult *with_lives(Arena *arena, const Pipeline *p,
 
 /* ---- the page ---- */
 
-static void add_plan(Arena *arena, const Options *o, const Pipeline *made,
-                     ReportInput *input) {
+static void add_plan(Arena *arena, const ReportWanted *wanted,
+                     const Pipeline *made, ReportInput *input) {
+    const Options *o = wanted->options;
     const Plan *plan = made->plan;
     PlanBoundKind bound = plan_bound(plan);
     input->bound = plan->ddr_bound[bound];
@@ -310,6 +312,7 @@ static void add_plan(Arena *arena, const Options *o, const Pipeline *made,
         return;
     Trial t = {.arena = arena,
                .options = o,
+               .anew = wanted->anew,
                .made = made,
                .host_cycles = input->sim->host_cycles};
     try_changes(&t, input->sim);
@@ -317,21 +320,25 @@ static void add_plan(Arena *arena, const Options *o, const Pipeline *made,
     input->what_if = t.list.at;
 }
 
-bool write_report(Arena *arena, Diag *diag, const Options *o,
+bool write_report(Arena *arena, Diag *diag, const ReportWanted *wanted,
                   const Listing *listing, const SimResult *sim,
                   const Pipeline *made) {
+    const Options *o = wanted->options;
     ReportInput input = {.listing = listing,
                          .sim = sim,
                          .compulsory = sim->compulsory,
                          .command = o->line,
-                         .n_settings = o->n_settings,
-                         .setting = o->settings};
-    if (o->report && made) {
+                         .n_settings = o->settings.n,
+                         .setting = o->settings.at};
+    if (wanted->page && made) {
         input.sim = with_lives(arena, made, sim);
-        add_plan(arena, o, made, &input);
+        add_plan(arena, wanted, made, &input);
     }
-    const char *page = o->report ? report_page(arena, &input) : NULL;
-    const char *trace = o->trace ? report_trace(arena, listing, sim) : NULL;
-    return (!page || file_write(arena, diag, o->report, page, strlen(page))) &&
-           (!trace || file_write(arena, diag, o->trace, trace, strlen(trace)));
+    const char *page = wanted->page ? report_page(arena, &input) : NULL;
+    const char *trace =
+        wanted->trace ? report_trace(arena, listing, sim) : NULL;
+    return (!page ||
+            file_write(arena, diag, wanted->page, page, strlen(page))) &&
+           (!trace ||
+            file_write(arena, diag, wanted->trace, trace, strlen(trace)));
 }

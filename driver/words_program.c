@@ -371,7 +371,7 @@ static bool run_words(Run *r, Diag *diag) {
 static bool give_inputs(Arena *arena, Diag *diag, const Options *options,
                         const Made *made) {
     Run r = {.arena = arena, .made = made, .memory = made->emitted->image};
-    if (!options->n_inputs)
+    if (!options->inputs.n)
         return true;
     const float *const *values =
         read_inputs(arena, diag, options, made->p.original);
@@ -389,7 +389,7 @@ static bool give_inputs(Arena *arena, Diag *diag, const Options *options,
     return values != NULL;
 }
 
-static void print_layers(const Made *made, const Options *options) {
+static void print_layers(const Made *made, bool explain) {
     const Graph *g = made->p.graph;
     for (uint32_t i = 0; i < g->node.n; i++) {
         const EmitLayer *l = &made->emitted->layer[i];
@@ -397,7 +397,7 @@ static void print_layers(const Made *made, const Options *options) {
         if (l->why)
             say("host    %s (%s): %s\n", node->name, op_info[node->op].name,
                 l->why);
-        if (!l->way || !options->explain)
+        if (!l->way || !explain)
             continue;
         say("layer   %s (%s): %s, %u words", node->name, op_info[node->op].name,
             l->way, l->n);
@@ -407,12 +407,12 @@ static void print_layers(const Made *made, const Options *options) {
     }
 }
 
-static void print_made(Arena *arena, const Made *made, const Options *options) {
+static void print_made(Arena *arena, const Made *made, bool explain) {
     const Emitted *emitted = made->emitted;
     say("%s on %s: %u layers, %u as words, %u nothing to do, %u of the host\n",
         emitted->graph->name, made->p.spec->machine, made->layers,
         made->on_engine, made->nothing, host_layers(made));
-    print_layers(made, options);
+    print_layers(made, explain);
     say("memory  %s bytes, %s of them constants\n",
         with_commas(arena, emitted->bytes),
         with_commas(arena, emitted->constants));
@@ -430,7 +430,8 @@ ExitCode compile_words(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     if (options->json)
         return EXIT_FINE;
-    print_made(arena, &made, options);
+    const CompileArgs *own = options->own;
+    print_made(arena, &made, own->explain);
     word_lists_say(arena, options, &lists);
     return EXIT_FINE;
 }
@@ -456,11 +457,11 @@ static void verdict_json(Arena *arena, const Options *options, const Run *r,
     print_json(arena, options, json);
 }
 
-static void verdict_print(Arena *arena, const Run *r, const Options *options,
+static void verdict_print(Arena *arena, const Run *r,
                           const Roundings *rounded) {
     const Made *made = r->made;
     const WordRun *f = &r->found;
-    print_made(arena, made, options);
+    print_made(arena, made, false);
     word_run_print(arena, f, "layers");
     if (f->unknown)
         say("unknown %u layers have no counterpart in the network\n",
@@ -499,6 +500,6 @@ ExitCode verify_words(Arena *arena, Diag *diag, const Options *options) {
     if (options->json)
         verdict_json(arena, options, &r, &wanted.rounded);
     else
-        verdict_print(arena, &r, options, &wanted.rounded);
+        verdict_print(arena, &r, &wanted.rounded);
     return word_run_right(&r.found) ? EXIT_FINE : EXIT_BAD_INPUT;
 }

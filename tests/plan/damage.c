@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "codegen/codegen.h"
 #include "driver/commands.h"
+#include "driver/option_table.h"
 #include "driver/pipeline.h"
 #include "sim/sim.h"
 
@@ -300,11 +301,16 @@ static void try_one(Campaign *c) {
 }
 
 int main(int argc, char **argv) {
-    static const Command command = {
-        .name = "damage",
-        .argument = "NET",
-        .accepts = "target set seed batch order side-by-side objective effort "
-                   "planner budget replication mode images"};
+    static const OptionAt taken[] = {
+        SHARED(targets), SHARED(settings),    SHARED(seed),
+        SHARED(batch),   SHARED(order),       SHARED(side),
+        SHARED(effort),  SHARED(objective),   SHARED(planner),
+        SHARED(budget),  SHARED(replication), SHARED(mode),
+        SHARED(images)};
+    static const Command command = {.name = "damage",
+                                    .argument = "NET",
+                                    .option = taken,
+                                    .n_options = sizeof taken / sizeof *taken};
     Arena *arena = arena_new("plan_damage");
     Diag *diag = diag_new(arena);
     Options options = options_default();
