@@ -213,8 +213,11 @@ static void read_item(BitsReader *r, YamlNode *map) {
 
 void rows_read_bits(Arena *arena, Diag *diag, const HwSpec *spec, HwRow *row,
                     uint32_t word_bits, YamlNode *list) {
-    if (!list || !yaml_is(diag, list, YAML_LIST))
+    if (!yaml_is(diag, list, YAML_LIST)) {
+        if (list)
+            rows_skip(list);
         return;
+    }
     BitsReader r = {arena, diag, spec, row, word_bits, {0}};
     for (uint32_t i = 0; i < list->n; i++)
         read_item(&r, list->item[i]);

@@ -658,6 +658,16 @@ static void damaged_json_is_reported(void **state) {
         "0:0: amphora.image.inputs[0].whole is not a list of channels, height "
         "and width\n"
         "0:0: `outputs` is not a list");
+    check_bad_json(
+        "{\"network\": [], \"amphora\": {\"instructions\": [], \"image\": {"
+        "\"blobs\": [{\"layer\": \"a\", \"role\": \"bias\", \"kind\": "
+        "\"f31\", \"shape\": [4]}, {\"layer\": \"a\", \"role\": \"bias\", "
+        "\"kind\": \"seeded\", \"shape\": [4], \"seed\": 1}], \"acts\": [], "
+        "\"inputs\": [], \"outputs\": [], \"hosts\": [], \"layers\": []}}}",
+        "0:0: amphora.image.blobs[0].kind is none of: seeded, f32, f64, f16, "
+        "bf16, i8, u8, i16 or i32\n"
+        "0:0: amphora.image.blobs[1].mean is not a number\n"
+        "0:0: amphora.image.blobs[1].spread is not a number");
 }
 
 /* The image of made() with one text in place of another. */

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "graph/eval.h"
 #include "graph/graph.h"
 
 #include <string.h>
@@ -57,10 +58,38 @@ static void rows(void **state) {
     assert_int_equal(products(net, "m"), 2 * 7 * 5 * 3);
 }
 
+/* As many columns of the right matrix at a time as there is room for: here two
+ * of five, either way that it lies. */
+static void blocks_of_columns(void **state) {
+    (void)state;
+    enum { K = 400000, N = 5 };
+    Arena *arena = arena_new("test");
+    float *a = ARENA_ARRAY(arena, float, K), *b = ARENA_ARRAY(arena, float, K *N);
+    for (uint32_t i = 0; i < K; i++)
+        a[i] = (float)(i % 3);
+    for (uint32_t i = 0; i < K * N; i++)
+        b[i] = (float)(i % 7);
+    for (int transposed = 0; transposed < 2; transposed++) {
+        float out[2 * N] = {0};
+        eval_product(1, N, K, (Matrix){a, K, false},
+                     (Matrix){b, transposed ? K : N, transposed}, out, N);
+        for (uint32_t n = 0; n < N; n++) {
+            double sum = 0;
+            for (uint32_t k = 0; k < K; k++)
+                sum += (double)a[k] *
+                       (double)b[transposed ? n * K + k : k * N + n];
+            assert_true(out[n] == (float)sum);
+        }
+        assert_true(out[N] == 0);
+    }
+    arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions),
         cmocka_unit_test(rows),
+        cmocka_unit_test(blocks_of_columns),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

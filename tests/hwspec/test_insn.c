@@ -765,7 +765,6 @@ static void bad_bits(void **state) {
     Arena *arena = arena_new("test");
     check_rows(swap(arena, machine, "1..14", "0"), CODE,
                CODE ", {field: k, word: 0, at: 8, width: auto}", "");
-    arena_free(arena);
     check_rows(machine, CODE, CODE ", {field: k, word: 0, at: 3, width: 4}",
                "14:60: bits 3 to 6 of word 0 overlap those of `code`\n");
     check_rows(machine, CODE,
@@ -823,12 +822,24 @@ static void bad_bits(void **state) {
                "14:106: `k` has bits already\n");
     check_rows(machine, CODE, CODE ", {field: src, word: 0, at: 8, width: 9}",
                "14:96: `src` needs 10 bits, for 0 to 1023; it has 9\n");
+    check_rows(machine, "bits: [" CODE "]", "bits: " CODE,
+               "14:11: a list is expected here, not a map\n");
+    /* Operands of the engine lie in the second, smaller active memory. */
+    check_rows(swap(arena, swap(arena, machine, "  ddr:",
+                                "  low: {role: active, size: 64, base: 4, "
+                                "layout: flat}\n  ddr:"),
+                    "limits:", "memories: [low], limits:"),
+               CODE,
+               CODE ", {field: src, word: 0, at: 8, width: auto}, "
+                    "{field: dst, word: 0, at: 16, width: 6}",
+               "14:140: `dst` needs 7 bits, for 4 to 67; it has 6\n");
     check_rows(machine, "is: 1}", "is: 16}",
                "14:56: 16 does not fit into 4 bits\n");
     check_rows(machine, "LOAD src dst}",
                "LOAD src dst, bits: [{field: code, word: 0, at: 4, width: 4, "
                "is: 1}]}",
                "15:3: no constant bits tell LOAD from RUN\n");
+    arena_free(arena);
 }
 
 int main(void) {

@@ -200,6 +200,29 @@ static void both_halves_of_conv_pool_are_checked(void **state) {
     }
 }
 
+/* What lies between both is as high as the convolution makes it. */
+static void the_middle_of_conv_pool_is_limited(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t most_h, most_w;
+        bool merged;
+    } row[] = {{8, 11, true}, {7, 11, false}, {8, 10, false}};
+    for (uint32_t i = 0; i < 3; i++) {
+        Machine m;
+        machine_make(&m);
+        m.engine[0].limit[HW_LIMIT_OUT_H] = range(1, row[i].most_h);
+        m.engine[0].limit[HW_LIMIT_OUT_W] = range(1, row[i].most_w);
+        Net net = net_new();
+        TensorId t =
+            net_conv(&net, "conv", net_input(&net, 4, 9, 12), 8, 2, 1, 0, 1);
+        net_output(&net, net_pool(&net, "pool", t, POOL_MAX, 3, 2, 0, true));
+        net_run(&net, &m.spec);
+        assert_int_equal(!strcmp(net_names(&net), "input data; conv_pool pool"),
+                         row[i].merged);
+        net_free(&net);
+    }
+}
+
 /* A window wholly in the padding behind is not in the instruction's terms. */
 static void windows_start_in_time(void **state) {
     (void)state;
@@ -380,6 +403,11 @@ static void first_layers_may_run_ahead(void **state) {
     in = net_input(&net, 2, 20, 20);
     net_conv(&net, "first", in, 8, 3, 1, 1, 1);
     net_conv(&net, "second", in, 8, 3, 1, 1, 1);
+    assert_int_equal(ahead(&net, &m, "first"), -1);
+    net_free(&net);
+    net = net_new();
+    in = net_input(&net, 2, 20, 20); /* the engine runs no pools */
+    net_output(&net, net_pool(&net, "first", in, POOL_MAX, 3, 2, 0, true));
     assert_int_equal(ahead(&net, &m, "first"), -1);
     net_free(&net);
 }
@@ -737,6 +765,7 @@ int main(void) {
         cmocka_unit_test(every_quantity_is_the_layers),
         cmocka_unit_test(pads_differ_both_ways),
         cmocka_unit_test(both_halves_of_conv_pool_are_checked),
+        cmocka_unit_test(the_middle_of_conv_pool_is_limited),
         cmocka_unit_test(windows_start_in_time),
         cmocka_unit_test(transposed_ones_are_cut_alike),
         cmocka_unit_test(paddings_differ_both_ways),
