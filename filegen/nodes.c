@@ -131,21 +131,24 @@ static uint64_t fresh(Lower *l, const Value *v) {
     return room_for(l, l->active, value_bytes(l, v), false).start;
 }
 
-/* What it is part of gets its room with the first of the parts. */
+/* What it is part of, and what that is part of, get their room with the first
+ * of the parts. */
 static uint64_t home_of(Lower *l, uint32_t value) {
     Value *v = &l->value.at[value];
+    if (v->active.there)
+        return v->active.start;
+    uint64_t at;
     if (v->whole != NONE) {
-        const Value *whole = &l->value.at[v->whole];
-        Volume volume = volume_of(whole);
-        return home_of(l, v->whole) +
-               layout_part_offset(l->spec->memory[l->active].layout, &volume,
-                                  v->first);
+        Volume volume = volume_of(&l->value.at[v->whole]);
+        at = home_of(l, v->whole) +
+             layout_part_offset(l->spec->memory[l->active].layout, &volume,
+                                v->first);
+    } else {
+        at = fresh(l, v);
     }
-    if (!v->active.there) {
-        v->active = (Home){true, false, fresh(l, v)};
-        v->born = l->draft.n;
-    }
-    return v->active.start;
+    v->active = (Home){true, false, at};
+    v->born = l->draft.n;
+    return at;
 }
 
 uint64_t value_make(Lower *l, uint32_t value) {

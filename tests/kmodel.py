@@ -37,7 +37,7 @@ MACHINE = ["-t", "k210"]
 BANDS = {"face_160": ("128KiB", "64KiB"), "mobilenet_v1_025_128": ("96KiB",),
          "squeezenet_224": ("1MiB",)}
 SOME = ("ds_cnn", "face_160", "mobilenet_v2_035_96", "skip_320", "wide_320",
-        "face_640")
+        "face_640", "dense")
 YOLO = 737280  # bytes alive at once in its order
 ALL = "--all" in sys.argv
 SHARED = os.path.dirname(DATA)

@@ -347,6 +347,16 @@ def unet(name, side, c):
     return net
 
 
+def dense(name):
+    """Concats in concats, of which layers read each."""
+    net = Net(name, 3, 24, 40)
+    at = net.conv("first", "image", 8)
+    for i in range(4):
+        at = net.concat(f"join{i}", [at, net.conv(f"grown{i}", at, 4)])
+    net.outputs.append(net.conv("last", at, 6, 1, act="none"))
+    return net
+
+
 NETS = {
     "mobilenet_v1_025_128": lambda n: mobilenet_v1(n, 128, 0.25),
     "mobilenet_v1_050_160": lambda n: mobilenet_v1(n, 160, 0.5),
@@ -362,6 +372,7 @@ NETS = {
     "squeezenet_224": lambda n: squeezenet(n, 224),
     "ds_cnn": ds_cnn,
     "skip_320": skip,
+    "dense": dense,
     "wide_320": lambda n: wide(n, 320, 32),
     "vgg_224": lambda n: vgg(n, 224, ((64, 64), (128, 128), (128, 128),
                                       (128, 128), (128,))),
