@@ -3,8 +3,8 @@
  * Input: what was asked of the planner. Output: sizes that were planned for to
  * the end, next to a guess.
  */
-#include "alloc/explain/explain.h"
 #include "alloc/bound/bound.h"
+#include "alloc/explain/explain.h"
 #include "alloc/search/blocks.h"
 
 #include "base/text.h"

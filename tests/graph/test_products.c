@@ -64,7 +64,8 @@ static void blocks_of_columns(void **state) {
     (void)state;
     enum { K = 400000, N = 5 };
     Arena *arena = arena_new("test");
-    float *a = ARENA_ARRAY(arena, float, K), *b = ARENA_ARRAY(arena, float, K *N);
+    float *a = ARENA_ARRAY(arena, float, K),
+          *b = ARENA_ARRAY(arena, float, K *N);
     for (uint32_t i = 0; i < K; i++)
         a[i] = (float)(i % 3);
     for (uint32_t i = 0; i < K * N; i++)

@@ -825,9 +825,10 @@ static void bad_bits(void **state) {
     check_rows(machine, "bits: [" CODE "]", "bits: " CODE,
                "14:11: a list is expected here, not a map\n");
     /* Operands of the engine lie in the second, smaller active memory. */
-    check_rows(swap(arena, swap(arena, machine, "  ddr:",
-                                "  low: {role: active, size: 64, base: 4, "
-                                "layout: flat}\n  ddr:"),
+    check_rows(swap(arena,
+                    swap(arena, machine, "  ddr:",
+                         "  low: {role: active, size: 64, base: 4, "
+                         "layout: flat}\n  ddr:"),
                     "limits:", "memories: [low], limits:"),
                CODE,
                CODE ", {field: src, word: 0, at: 8, width: auto}, "
