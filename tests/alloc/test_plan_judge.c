@@ -14,13 +14,27 @@ typedef struct Case {
     Plan plan;
     Placement *placement;
     Action *action;
+    WeightBlock *block;
 } Case;
 
+static Case case_of(Arena *arena, const Plan *plan) {
+    Case c = {.arena = arena, .plan = *plan};
+    c.placement =
+        ARENA_COPY(arena, Placement, plan->placement, plan->n_placements);
+    c.action = ARENA_COPY(arena, Action, plan->action, plan->n_actions);
+    c.block = ARENA_COPY(arena, WeightBlock, plan->block, plan->n_blocks);
+    c.plan.placement = c.placement;
+    c.plan.action = c.action;
+    c.plan.block = c.block;
+    assert_null(plan_judge(arena, &c.plan));
+    return c;
+}
+
 static Case case_new(uint64_t am, bool hardware) {
-    Case c = {.arena = arena_new("test")};
-    Diag *diag = diag_new(c.arena);
-    Graph *g = graph_new(c.arena, "net");
-    Toy *toy = toy_new(c.arena, am, 1);
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    Graph *g = graph_new(arena, "net");
+    Toy *toy = toy_new(arena, am, 1);
     if (hardware) {
         toy->spec.tiling.kind = HW_TILING_HARDWARE;
         toy->spec.tiling.tiles.n = 1;
@@ -37,16 +51,30 @@ static Case case_new(uint64_t am, bool hardware) {
     TensorId e = net_conv(g, diag, "e", ab, 3, 1, 1, 1, 0);
     graph_mark_output(g, e);
     bool does_not_fit;
-    const Plan *plan = net_plan(c.arena, diag, &toy->spec, g, &does_not_fit);
+    const Plan *plan = net_plan(arena, diag, &toy->spec, g, &does_not_fit);
     assert_non_null(plan);
-    c.plan = *plan;
-    c.placement =
-        ARENA_COPY(c.arena, Placement, plan->placement, plan->n_placements);
-    c.action = ARENA_COPY(c.arena, Action, plan->action, plan->n_actions);
-    c.plan.placement = c.placement;
-    c.plan.action = c.action;
-    assert_null(plan_judge(c.arena, &c.plan));
-    return c;
+    return case_of(arena, plan);
+}
+
+/* Weights are loaded to where volumes lie. */
+static Case staged_new(void) {
+    Arena *arena = arena_new("test");
+    Diag *diag = diag_new(arena);
+    HwSetting setting = {"memories.am.size", "16KiB"};
+    const HwSpec *spec = hwspec_load(arena, diag, "stage-npu", 1, &setting);
+    Graph *g = graph_new(arena, "net");
+    TensorId a = net_input(g, 8, 10, 10);
+    a = net_conv(g, diag, "a", a, 16, 3, 1, 1, 1);
+    a = net_conv(g, diag, "b", a, 12, 3, 1, 1, 1);
+    a = net_conv(g, diag, "c", a, 8, 1, 1, 1, 0);
+    graph_mark_output(g, a);
+    graph_mark_original(g);
+    graph_seed_constants(g, 1);
+    bool does_not_fit;
+    const Plan *plan = net_plan(arena, diag, spec, g, &does_not_fit);
+    assert_non_null(plan);
+    assert_true(plan->n_blocks >= 3);
+    return case_of(arena, plan);
 }
 
 static Action *first(Case *c, ActionKind kind) {
@@ -245,16 +273,101 @@ static void two_inputs(void **state) {
     refuse(&c, "data lies in two places in inputs");
 }
 
+static WeightBlock *block_of(Case *c, const Action *a) {
+    assert_true(a->weights > 0);
+    return &c->block[a->weights - 1];
+}
+
+static void weights_in_wrong_places(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        Case c = staged_new();
+        WeightBlock *b = block_of(&c, first(&c, ACTION_WEIGHTS));
+        const HwMemory *am = c.plan.schedule->spec->memory;
+        assert_true(am->align > 1);
+        if (i == 0)
+            b->offset = am->size - b->bytes + am->align;
+        else if (i == 1)
+            b->offset += 1;
+        else if (i == 2)
+            b->bytes += am->align;
+        else
+            first(&c, ACTION_WEIGHTS)->weights = c.plan.n_blocks + 1;
+        refuse(&c, i < 3 ? "has weights in a wrong place"
+                         : "has no weights to load");
+    }
+}
+
+static void weights_of_others(void **state) {
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        Case c = staged_new();
+        Action *run = first(&c, ACTION_RUN);
+        WeightBlock *b = block_of(&c, run);
+        if (i == 0)
+            b->node = run[0].node.i ? (NodeId){0} : (NodeId){1};
+        else if (i == 1)
+            b->c++;
+        else if (i == 2)
+            run->weights = 0;
+        else if (i == 3)
+            drop(&c, first(&c, ACTION_WEIGHTS));
+        else
+            b->offset = c.placement[run->out].offset;
+        refuse(&c, i < 2   ? "is computed with other weights"
+                   : i < 4 ? "is computed without its weights"
+                           : "is written over its weights");
+    }
+}
+
+/* What weights are loaded over is there no more, tensors and other weights. */
+static void weights_over_what_is_read(void **state) {
+    (void)state;
+    Case c = staged_new();
+    Action *load = NULL, *run = first(&c, ACTION_RUN), *last = NULL;
+    for (uint32_t i = 0; i < c.plan.n_actions; i++)
+        if (c.action[i].kind == ACTION_WEIGHTS && !last)
+            load = &c.action[i];
+        else if (&c.action[i] == run)
+            last = run;
+    /* The last weights before the first run go where its input lies, behind the
+     * load of that. */
+    Action first_load = *first(&c, ACTION_LOAD), weights = *load;
+    assert_true(load < run && first(&c, ACTION_LOAD) < run);
+    drop(&c, load);
+    drop(&c, first(&c, ACTION_LOAD));
+    run = first(&c, ACTION_RUN);
+    memmove(run + 2, run,
+            (c.plan.n_actions - (uint32_t)(run - c.action)) * sizeof *run);
+    c.plan.n_actions += 2;
+    weights.step = first_load.step = run[2].step - 1;
+    run[0] = first_load;
+    run[1] = weights;
+    block_of(&c, &weights)->offset = c.placement[run[2].in[0]].offset;
+    refuse(&c, "data is not");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(load_missing),    cmocka_unit_test(store_missing),
-        cmocka_unit_test(run_missing),     cmocka_unit_test(run_twice),
-        cmocka_unit_test(overwritten),     cmocka_unit_test(misplaced),
-        cmocka_unit_test(wrong_way),       cmocka_unit_test(other_tensor),
-        cmocka_unit_test(wrong_rows),      cmocka_unit_test(tile_buffers),
-        cmocka_unit_test(side_by_side),    cmocka_unit_test(beside_layers),
-        cmocka_unit_test(steps_backwards), cmocka_unit_test(wrong_columns),
-        cmocka_unit_test(wrong_engine),    cmocka_unit_test(two_inputs),
+        cmocka_unit_test(load_missing),
+        cmocka_unit_test(store_missing),
+        cmocka_unit_test(run_missing),
+        cmocka_unit_test(run_twice),
+        cmocka_unit_test(overwritten),
+        cmocka_unit_test(misplaced),
+        cmocka_unit_test(wrong_way),
+        cmocka_unit_test(other_tensor),
+        cmocka_unit_test(wrong_rows),
+        cmocka_unit_test(tile_buffers),
+        cmocka_unit_test(side_by_side),
+        cmocka_unit_test(beside_layers),
+        cmocka_unit_test(steps_backwards),
+        cmocka_unit_test(wrong_columns),
+        cmocka_unit_test(wrong_engine),
+        cmocka_unit_test(two_inputs),
+        cmocka_unit_test(weights_in_wrong_places),
+        cmocka_unit_test(weights_of_others),
+        cmocka_unit_test(weights_over_what_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
