@@ -22,12 +22,15 @@ static void tabs(JsonOut *out, uint32_t n) {
         text_add_n(out->text, "\t", 1);
 }
 
-/* All that is written as it is. */
-static bool is_plain(const char *text) {
-    for (size_t n; *text; text += n)
-        if (!(n = plain_length(text)) || *text == '"' || *text == '\\')
-            return false;
-    return true;
+/* Bytes of a text that is written as it is; SIZE_MAX: it is not. */
+static size_t plain_bytes(const char *text) {
+    const char *at = text;
+    for (size_t n; *at; at += n) {
+        n = *at >= ' ' && *at <= '~' ? 1 : plain_length(at);
+        if (!n || *at == '"' || *at == '\\')
+            return SIZE_MAX;
+    }
+    return (size_t)(at - text);
 }
 
 static void add_printed(JsonOut *out, const cJSON *value) {
@@ -46,9 +49,10 @@ static void add_printed(JsonOut *out, const cJSON *value) {
 }
 
 static void add_string(JsonOut *out, const char *string) {
-    if (is_plain(string)) {
+    size_t n = plain_bytes(string);
+    if (n < SIZE_MAX) {
         text_add_n(out->text, "\"", 1);
-        text_add(out->text, string);
+        text_add_n(out->text, string, n);
         text_add_n(out->text, "\"", 1);
         return;
     }

@@ -53,17 +53,20 @@ void text_add(Text *text, const char *string) {
 }
 
 void text_addf(Text *text, const char *format, ...) {
+    enum { MOSTLY = 64 }; /* bytes that are enough for most */
     va_list args;
     va_start(args, format);
     va_list again;
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, format, args);
+    reserve(text, MOSTLY);
+    size_t room = text->cap - text->len;
+    int len = vsnprintf(text->at + text->len, room, format, args);
     va_end(args);
-    if (len > 0) {
+    if (len > 0 && (size_t)len >= room) {
         reserve(text, (size_t)len);
         vsnprintf(text->at + text->len, (size_t)len + 1, format, again);
-        text->len += (size_t)len;
     }
+    text->len += len > 0 ? (size_t)len : 0;
     va_end(again);
 }
 

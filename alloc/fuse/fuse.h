@@ -59,8 +59,8 @@ bool on_the_fly_hastens(Decisions *d);
 
 /* stream_through.c: of a plan that fits, what is loaded for a layer alone, or
  * stored as soon as it is made, passes in the layer's tiles, where that moves
- * no more.
+ * no more. Whether anything does.
  */
-void pass_through(Attempt *a);
+bool pass_through(Attempt *a);
 
 #endif

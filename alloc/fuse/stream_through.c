@@ -135,9 +135,11 @@ static bool node_passes(Attempt *a, NodeId id, uint32_t *tries) {
            (out && change_try(a, (Change){id, was_in, true}, tries));
 }
 
-void pass_through(Attempt *a) {
+bool pass_through(Attempt *a) {
     enum { MAX_TRIES = 64 };
     uint32_t tries = 0;
+    bool any = false;
     for (NodeId id = {0}; id.i < a->f->g->node.n && tries < MAX_TRIES; id.i++)
-        node_passes(a, id, &tries);
+        any |= node_passes(a, id, &tries);
+    return any;
 }

@@ -154,7 +154,7 @@ void turns_double(Prefetch *s) {
     if (!any)
         return;
     Lives *lives = lives_copy(s->lives);
-    PackResult r = window_copy(lives, s->result);
+    PackResult r = result_copy(s->arena, s->buffers->buf.n, s->result);
     for (uint32_t i = 0; i < lives->turning.n; i++)
         if (lives->turning.at[i].doubled)
             lengthen(s, lives, i, &r);

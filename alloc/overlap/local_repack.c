@@ -60,11 +60,3 @@ bool window_place(const Lives *l, Steps phases, PackResult *r) {
     arena_free(arena);
     return fits;
 }
-
-PackResult window_copy(const Lives *l, const PackResult *result) {
-    uint32_t n = l->buffers->buf.n;
-    PackResult copy = *result;
-    copy.offset = ARENA_COPY(l->arena, uint64_t, result->offset, n);
-    copy.pool = ARENA_COPY(l->arena, int32_t, result->pool, n);
-    return copy;
-}

@@ -44,6 +44,23 @@ bool interleave(Arena *arena, Plan *plan);
 
 /* ---- prefetch.c, double_buffer.c, local_repack.c: room for transfers ---- */
 
+/* A placement of n buffers, with offsets of its own; whether two are the same.
+ */
+static inline PackResult result_copy(Arena *arena, uint32_t n,
+                                     const PackResult *result) {
+    PackResult copy = *result;
+    copy.offset = ARENA_COPY(arena, uint64_t, result->offset, n);
+    copy.pool = ARENA_COPY(arena, int32_t, result->pool, n);
+    return copy;
+}
+static inline bool result_same(uint32_t n, const PackResult *a,
+                               const PackResult *b) {
+    bool same = true;
+    for (uint32_t i = 0; i < n && same; i++)
+        same = a->pool[i] == b->pool[i] && a->offset[i] == b->offset[i];
+    return same;
+}
+
 /* A transfer that nothing hides. */
 typedef struct Request {
     uint32_t buf;
@@ -84,8 +101,6 @@ void turns_double(Prefetch *s);
  * and at no other time; those that move together, or are pinned, stay where
  * they are. False, and nothing is changed, if it finds none. */
 bool window_place(const Lives *lives, Steps phases, PackResult *result);
-/* A copy with offsets of its own. */
-PackResult window_copy(const Lives *lives, const PackResult *result);
 
 /* Overlaps the plan; returns what that has done with layers of the host. */
 HostsAt prefetch_quickly(const Facts *f, Plan *plan);

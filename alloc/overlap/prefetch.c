@@ -245,17 +245,9 @@ static void take_back(Lives *l, Changes *done) {
 
 /* ---- trials ---- */
 
-static bool same_places(const Buffers *p, const PackResult *a,
-                        const PackResult *b) {
-    bool same = true;
-    for (uint32_t i = 0; i < p->buf.n && same; i++)
-        same = a->pool[i] == b->pool[i] && a->offset[i] == b->offset[i];
-    return same;
-}
-
 bool prefetch_try(Prefetch *s, Lives *lives, const PackResult *result) {
     Plan plan = *s->plan;
-    if (s->tried && same_places(s->buffers, s->tried, result))
+    if (s->tried && result_same(s->buffers->buf.n, s->tried, result))
         return false;
     s->tried = ARENA_COPY(s->arena, PackResult, result, 1);
     if (!actions_make(s->a, s->diag, s->buffers, result, &plan) ||
@@ -310,7 +302,7 @@ static bool try_request(const Prefetch *s, Lives *lives, PackResult *r,
 static bool improve(Prefetch *s) {
     Lives *lives = lives_copy(s->lives);
     Changes done = {0};
-    PackResult r = window_copy(lives, s->result);
+    PackResult r = result_copy(s->arena, s->buffers->buf.n, s->result);
     bool any = false;
     prefetch_requests(s);
     for (uint32_t i = 0; i < s->request.n; i++)

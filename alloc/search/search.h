@@ -107,6 +107,9 @@ bool trial_settle(Search *s, Trial *t);
 bool trial_time(Search *s, Trial *t);
 /* Asks the simulator for the cycles. False: it breaks a rule. */
 bool trial_count(Search *s, Trial *t);
+/* The same by the plan's own clock, once that was seen to count as the
+ * simulator does. */
+bool trial_clock(Search *s, Trial *t);
 /* trial_time with all that shortens the schedule, from what that found. */
 void trial_finish(Search *s, Trial *t);
 /* The plan is one for the real machine from here on. */
@@ -152,8 +155,8 @@ struct Search {
     bool volumes;        /* weights are not placed yet: cycles do not count */
     uint64_t aside;      /* bytes that weights have beside tensors */
     uint64_t steps;      /* of schedules, that may still be planned */
-    bool clock_errs;     /* the simulator was seen to count other cycles than
-                          * a plan's own clock */
+    bool clock_told;     /* plans' own clock was compared with the simulator, */
+    bool clock_errs;     /* and was seen to count otherwise */
     uint32_t n_tried;    /* configurations */
     bool roomy;          /* as of a Config, of what is tried */
     bool judges;         /* plans are verified before they are among the best */

@@ -208,11 +208,15 @@ static void count(Trial *t) {
     t->cost.memory = t->plan->am_height;
 }
 
+static void note_packed(Trial *t) {
+    t->plan->am_packed = pack_height(&t->a->result);
+    t->plan->am_bound = t->a->result.bound;
+    t->plan->am_proved = t->a->result.proved;
+}
+
 bool trial_act(Trial *t, Diag *diag) {
     Plan *plan = t->plan;
-    plan->am_packed = pack_height(&t->a->result);
-    plan->am_bound = t->a->result.bound;
-    plan->am_proved = t->a->result.proved;
+    note_packed(t);
     if (!actions_make(t->a, diag, &t->a->buffers, &t->a->result, plan))
         return false;
     count(t);
@@ -268,31 +272,48 @@ static void enter_real(const Search *s, Trial *t) {
     t->a->f = t->a->d.f = facts_on(t->a->f, t->schedule->spec);
 }
 
-/* The plan's own clock is right on most machines, and says so until it is seen
- * to be wrong. */
 bool trial_count(Search *s, Trial *t) {
     const PlanOptions *options = s->options;
     uint64_t told = t->plan->cycles;
     count(t);
     t->cost.cycles =
         options->cycles ? options->cycles(options->context, t->plan) : told;
-    t->counted = true;
+    t->counted = s->clock_told = true;
     s->clock_errs |= t->cost.cycles != told;
     return t->cost.cycles != UINT64_MAX;
 }
 
-bool trial_settle(Search *s, Trial *t) {
-    Plan *plan = t->plan;
-    pass_through(t->a);
-    plan->planner = t->a->planner;
+bool trial_clock(Search *s, Trial *t) {
+    if (!s->clock_told || s->clock_errs)
+        return trial_count(s, t);
+    count(t);
+    t->cost.cycles = t->plan->cycles;
+    t->counted = false;
+    return true;
+}
+
+/* Whether something lies elsewhere, or nodes run otherwise. */
+static bool resettle(Search *s, Trial *t) {
+    Attempt *a = t->a;
+    uint32_t n = a->buffers.buf.n;
+    PackResult before = result_copy(t->arena, n, &a->result);
+    bool passes = pass_through(a);
+    t->plan->planner = a->planner;
     settle(s, t);
-    uint64_t packed = pack_height(&t->a->result);
+    note_packed(t);
     if (!s->volumes && (t->config.roomy || has_partitions(s->schedule->spec)))
         enter_real(s, t); /* whose partitions lie elsewhere */
-    if (strcmp(plan->planner, "slots") != 0) /* its parts lie as they must */
-        spread(&t->a->d, &t->a->buffers, &t->a->result);
-    bool acts = trial_act(t, diag_new(t->arena));
-    plan->am_packed = packed;
+    if (strcmp(t->plan->planner, "slots") != 0) /* its parts lie as they must */
+        spread(&a->d, &a->buffers, &a->result);
+    return passes || !result_same(a->buffers.buf.n, &before, &a->result);
+}
+
+bool trial_settle(Search *s, Trial *t) {
+    bool anew = resettle(s, t);
+    uint64_t packed = t->plan->am_packed;
+    t->plan->schedule = t->a->f->schedule;
+    bool acts = !anew || trial_act(t, diag_new(t->arena));
+    t->plan->am_packed = packed;
     return acts;
 }
 
@@ -334,7 +355,7 @@ void trial_finish(Search *s, Trial *t) {
     prefetch(t->a, diag_new(t->arena), &t->a->buffers, &t->a->result, t->plan,
              t->hosts);
     if ((s->clock_errs || t->plan->cycles < quick->cycles) &&
-        trial_count(s, t) &&
+        trial_clock(s, t) &&
         plan_cost_less(s->options->objective, &t->cost, &cost))
         return;
     t->plan = ARENA_COPY(t->arena, Plan, quick, 1);
