@@ -44,7 +44,7 @@ static void volumes_plan(Staging *s, Volumes *v) {
     Search *n = &s->search;
     Config kept = {.cap = size, .others = UINT64_MAX, .aside = aside};
     n->aside = aside;
-    n->n_tried = n->tried.n = n->seen.n = 0;
+    n->n_tried = n->tried.n = n->chosen.n = n->seen.n = 0;
     n->steps = n->effort->steps;
     if (!search_kept(n, &kept))
         search_size(n, size, UINT64_MAX);
@@ -192,6 +192,12 @@ static uint64_t cycles_of(Staging *s, const Plan *plan) {
     return counted;
 }
 
+static bool is_better(PlanObjective objective, const BestBlocks *a,
+                      const BestBlocks *b) {
+    return a->found &&
+           (!b->found || plan_cost_less(objective, &a->cost, &b->cost));
+}
+
 static void take(Staging *s, const Blocks *b, const Plan *plan) {
     Traffic traffic = plan_traffic(plan);
     PlanCost cost = {cycles_of(s, plan), traffic.moved + traffic.weights,
@@ -199,18 +205,36 @@ static void take(Staging *s, const Blocks *b, const Plan *plan) {
     if (cost.cycles == UINT64_MAX)
         return;
     archive_add(&s->archive, &(Candidate){s->number++, cost});
-    if (s->own.found &&
-        !plan_cost_less(s->options->objective, &cost, &s->own.cost))
-        return;
-    s->own.found = true;
-    s->own.best = *b;
-    s->own.cost = cost;
-    s->own.again = loads_again(plan);
-    s->own.least = plan->keeps_all && !s->own.again;
+    BestBlocks made = {true, *b, cost, .again = loads_again(plan)};
+    made.least = plan->keeps_all && !made.again;
+    for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++)
+        if (is_better((PlanObjective)o, &made, &s->own[o]))
+            s->own[o] = made;
 }
 
 static bool is_legal(Staging *s, const Plan *plan) {
     return plan_admitted(s->arena, s->options, plan, &s->rejected);
+}
+
+/* A little more than the best of all: what a size has first is hardly ever so
+ * much worse than its best. */
+static PlanCost near(const BestBlocks *all) {
+    enum { LITTLE = 8 };
+    PlanCost cost = all->cost;
+    cost.cycles += cost.cycles / LITTLE;
+    cost.bytes += cost.bytes / LITTLE;
+    return cost;
+}
+
+/* What a plan may cost, to be of use; false: anything. */
+static bool most_for(const Staging *s, StageMost *most) {
+    bool any = true;
+    for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++) {
+        any &= s->own[o].found || s->all[o].found;
+        most->cost[o] =
+            s->own[o].found ? s->own[o].cost : near(&s->all[o]);
+    }
+    return any && !s->clock_errs;
 }
 
 static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
@@ -218,12 +242,12 @@ static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
     if (budget_spent(volumes->budget))
         return STAGE_FULL;
     Arena *arena = arena_new("blocks");
-    StageMost most = {s->options->objective, s->own.cost};
+    StageMost most;
     Blocks b = {volumes, way, size};
     Plan plan;
     Staged done =
         blocks_plan(arena, schedule_within(arena, s->schedule, size), &b,
-                    s->own.found && !s->clock_errs ? &most : NULL, &plan);
+                    most_for(s, &most) ? &most : NULL, &plan);
     if (done == STAGED && s->judges && !is_legal(s, &plan))
         done = STAGE_STUCK;
     if (done == STAGED)
@@ -258,18 +282,34 @@ static bool several_sources(const HwSpec *spec) {
     return (in & (in - 1)) != 0;
 }
 
-/* In the best plan's order of layers, with its places of tensors. */
-static void try_others(Staging *s, uint64_t size) {
-    Volumes *volumes = s->own.best.volumes;
+static bool same_way(StageWay a, StageWay b) {
+    return a.bands == b.bands && a.stores == b.stores && a.share == b.share &&
+           a.evicts == b.evicts && a.fastest == b.fastest;
+}
+
+static void try_other(Staging *s, uint64_t size, Volumes *volumes,
+                      StageWay way) {
+    for (uint32_t i = 0; i < s->tried.n; i++)
+        if (s->tried.at[i].volumes == volumes &&
+            same_way(s->tried.at[i].way, way))
+            return;
+    vec_push(s->arena, &s->tried, ((Blocks){volumes, way, size}));
+    try_way(s, size, volumes, way);
+}
+
+/* In that plan's order of layers, with its places of tensors; the best of its
+ * objective so far. */
+static void try_others(Staging *s, uint64_t size, const BestBlocks *best) {
+    Volumes *volumes = best->best.volumes;
     for (uint32_t i = 1; i < LENGTH(block_ways); i++)
-        if ((!block_ways[i].evicts || s->own.again) &&
+        if ((!block_ways[i].evicts || best->again) &&
             (!block_ways[i].fastest || several_sources(s->schedule->spec)))
-            try_way(s, size, volumes, block_ways[i]);
-    StageWay way = s->own.best.way;
+            try_other(s, size, volumes, block_ways[i]);
+    StageWay way = best->best.way;
     for (uint32_t i = 0; i < LENGTH(band_ways); i++) {
         way.bands = band_ways[i].bands;
         way.stores = band_ways[i].stores;
-        try_way(s, size, volumes, way);
+        try_other(s, size, volumes, way);
     }
 }
 
@@ -279,7 +319,7 @@ static void try_aside(Staging *s, uint64_t size) {
     enum { STEPS = 4 };
     const char *layer;
     uint64_t aside = blocks_aside(s->schedule, &layer), rest = size - aside;
-    for (uint32_t i = 0; aside < size && i < STEPS && !s->own.found; i++) {
+    for (uint32_t i = 0; aside < size && i < STEPS && !s->own->found; i++) {
         Volumes *last = volumes_within(s, rest, size - rest);
         if (last->plan)
             try_volumes(s, size, last);
@@ -316,6 +356,14 @@ static uint64_t try_both(Staging *s, uint64_t size, uint64_t within) {
     return stay->plan->am_height < height ? stay->plan->am_height : height;
 }
 
+/* Whether the best by some objective is better than it was. */
+static bool gained(const Staging *s, const BestBlocks *last) {
+    bool any = false;
+    for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++)
+        any |= is_better((PlanObjective)o, &s->own[o], &last[o]);
+    return any;
+}
+
 static void try_shares(Staging *s, uint64_t size) {
     enum { IDLE = 2 }; /* shares that brought nothing */
     uint32_t number = grid_number(STAGED_OCTAVE, size), idle = 0;
@@ -329,43 +377,38 @@ static void try_shares(Staging *s, uint64_t size) {
                 : grid_size(STAGED_OCTAVE, i ? own / GRAIN * GRAIN : own);
         if (height <= within)
             continue;
-        PlanCost last = s->own.cost;
-        bool found = s->own.found;
+        BestBlocks last[PLAN_OBJECTIVES];
+        memcpy(last, s->own, sizeof last);
         height = try_both(s, size, within);
         if (!height)
             break;
-        bool gained =
-            s->own.found && (!found || plan_cost_less(s->options->objective,
-                                                      &s->own.cost, &last));
-        idle = gained || !s->own.found ? 0 : idle + 1;
-        if (s->own.found && (s->own.least || idle == IDLE))
+        idle = gained(s, last) || !s->own->found ? 0 : idle + 1;
+        if (s->own->found && (s->own->least || idle == IDLE))
             break;
     }
 }
 
-/* Whether the best of the size may become the best of all: others of its kind
- * are hardly ever so much better. */
-static bool is_near(const Staging *s) {
-    enum { LITTLE = 8 };
-    PlanCost least = s->own.cost;
-    least.cycles -= least.cycles / LITTLE;
-    least.bytes -= least.bytes / LITTLE;
-    return !s->all.found ||
-           plan_cost_less(s->options->objective, &least, &s->all.cost);
+/* Whether the best of the size may become the best of all. */
+static bool is_near(const Staging *s, PlanObjective objective) {
+    PlanCost most = near(&s->all[objective]);
+    return !s->all[objective].found ||
+           plan_cost_less(objective, &s->own[objective].cost, &most);
 }
 
 static void size_try(Staging *s, uint64_t size) {
-    s->own = (BestBlocks){0};
+    memset(s->own, 0, sizeof s->own);
+    s->tried.n = 0;
     try_shares(s, size);
-    if (!s->own.found && !s->one_size)
+    if (!s->own->found && !s->all->found && !s->one_size)
         try_aside(s, size);
-    if (!s->own.found)
+    if (!s->own->found)
         return;
-    if (is_near(s))
-        try_others(s, size);
-    if (!s->all.found ||
-        plan_cost_less(s->options->objective, &s->own.cost, &s->all.cost))
-        s->all = s->own;
+    for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++)
+        if (is_near(s, (PlanObjective)o))
+            try_others(s, size, &s->own[o]);
+    for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++)
+        if (is_better((PlanObjective)o, &s->own[o], &s->all[o]))
+            s->all[o] = s->own[o];
 }
 
 /* ---- all sizes ---- */
@@ -394,7 +437,7 @@ static void sizes_try(Staging *s) {
     bool small = search_is_small(&s->search);
     for (uint32_t i = 0; search_walks(&s->search, i) && size; i++) {
         size_try(s, size);
-        if (s->one_size || (!small && (!s->own.found || s->own.least)))
+        if (s->one_size || (!small && (!s->own->found || s->own->least)))
             return;
         size = grid_below(GRID_OCTAVE, size);
     }
@@ -402,17 +445,18 @@ static void sizes_try(Staging *s) {
 
 /* The plan of the best, which is legal in the real memory. */
 static Plan *plan_of(const Staging *s) {
+    const BestBlocks *all = &s->all[s->options->objective];
     Plan *plan = ARENA_NEW(s->arena, Plan);
     const Schedule *within =
-        schedule_within(s->arena, s->schedule, s->all.best.size);
-    if (blocks_plan(s->arena, within, &s->all.best, NULL, plan) != STAGED)
+        schedule_within(s->arena, s->schedule, all->best.size);
+    if (blocks_plan(s->arena, within, &all->best, NULL, plan) != STAGED)
         return NULL;
     plan->schedule = s->schedule;
-    plan->cost = s->all.cost;
+    plan->cost = all->cost;
     if (s->options->cycles) /* which its own clock may not know */
         plan->cost.cycles = s->options->cycles(s->options->context, plan);
-    if (s->all.best.size < s->schedule->spec->memory[0].size)
-        plan->am_planned = s->all.best.size;
+    if (all->best.size < s->schedule->spec->memory[0].size)
+        plan->am_planned = all->best.size;
     memcpy(plan->ddr_bound, s->bound.ddr_bound, sizeof plan->ddr_bound);
     plan->n_front = archive_front(s->arena, &s->archive, &plan->front);
     return plan;
@@ -420,12 +464,13 @@ static Plan *plan_of(const Staging *s) {
 
 static Plan *find(Staging *s) {
     sizes_try(s);
-    if (!s->all.found && !s->one_size) {
+    BestBlocks *all = &s->all[s->options->objective];
+    if (!all->found && !s->one_size) {
         Scarce least = scarce_find(s, s->schedule->spec->memory[0].size);
-        s->all.found = least.any;
-        s->all.best = least.blocks;
+        all->found = least.any;
+        all->best = least.blocks;
     }
-    Plan *plan = s->all.found ? plan_of(s) : NULL;
+    Plan *plan = all->found ? plan_of(s) : NULL;
     volumes_join(s);
     return plan && is_legal(s, plan) ? plan : NULL;
 }

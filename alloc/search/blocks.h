@@ -28,7 +28,7 @@ typedef struct Blocks {
     uint64_t size; /* of the memory that it is made for */
 } Blocks;
 
-/* A plan with weights that is the best so far. */
+/* A plan with weights that is the best so far by an objective. */
 typedef struct BestBlocks {
     bool found;
     Blocks best;
@@ -51,7 +51,11 @@ typedef struct Staging {
     bool clock_told, clock_errs; /* whether plans' own clock was compared with
                                   * the simulator, and counts otherwise */
     uint32_t number;             /* of plans */
-    BestBlocks own, all;         /* the best for one size, and of all */
+    VEC(Blocks) tried;           /* in ways of try_others, for one size */
+    BestBlocks own[PLAN_OBJECTIVES],
+        all[PLAN_OBJECTIVES]; /* the best for one size, and of all: what is
+                               * looked at does not depend on the objective, so
+                               * no plan is beaten by that of another one */
 } Staging;
 
 /* `aside`: bytes that weights have beside them. */

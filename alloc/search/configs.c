@@ -14,8 +14,10 @@ enum { DEAR_WORK = 50, CHEAP_WORK = 150 };
 enum { LEAST_INSN = 4096, MOST_INSN = 8 * 8 * LEAST_INSN };
 
 static void add(const Search *s, Configs *out, Config config) {
-    if (config.lambda_weight && s->schedule->spec->tiling.weights_stay)
-        return;
+    const HwTiling *tiling = &s->schedule->spec->tiling;
+    if (config.lambda_weight &&
+        (tiling->weights_stay || tiling->rows.weights_move))
+        return; /* it counts nothing, or is counted anyway */
     vec_push(s->arena, out, config);
 }
 

@@ -65,21 +65,37 @@ static Trial *trial_new(Search *s, const Config *config) {
     return t;
 }
 
-/* Placed, with actions; NULL: it does not fit. */
-static Trial *trial_make(Search *s, const Config *config, Outcome *out) {
-    Trial *t = trial_new(s, config);
-    uint64_t steps = s->schedule->n_steps + 1;
-    s->steps -= s->steps < steps ? s->steps : steps;
-    bool placed = trial_place(s, t);
+/* Whether the same cascades were chosen before; what they came to. */
+static bool is_known(const Search *s, const Trial *t, Outcome *out) {
+    for (uint32_t i = 0; i < s->chosen.n && t->chosen; i++)
+        if (s->chosen.at[i].print == t->chosen) {
+            *out = s->chosen.at[i].outcome;
+            return true;
+        }
+    return false;
+}
+
+static bool trial_fits(Search *s, Trial *t, Outcome *out) {
+    bool placed = trial_place(t);
     out->too_long = t->a->gave_up;
     out->fits = placed && trial_act(t, diag_new(t->arena));
     out->by_parts = placed && t->plan->by_parts;
     out->too_long |= out->fits && t->traffic.too_long;
     if (s->options->spent)
         s->options->spent->too_long += out->too_long;
-    if (out->fits && (!out->too_long || config->long_too))
+    out->fits &= !out->too_long || t->config.long_too;
+    if (t->chosen)
+        vec_push(s->arena, &s->chosen, ((Chosen){t->chosen, *out}));
+    return out->fits;
+}
+
+/* Placed, with actions; NULL: it does not fit, or is there already. */
+static Trial *trial_make(Search *s, const Config *config, Outcome *out) {
+    Trial *t = trial_new(s, config);
+    uint64_t steps = s->schedule->n_steps + 1;
+    s->steps -= s->steps < steps ? s->steps : steps;
+    if (trial_choose(s, t) && !is_known(s, t, out) && trial_fits(s, t, out))
         return t;
-    out->fits = false;
     arena_free(t->arena);
     return NULL;
 }
@@ -615,7 +631,7 @@ Plan *search_take(Search *s, Arena *into) {
 
 void search_again(Search *s) {
     search_close(s);
-    s->n_tried = s->tried.n = s->seen.n = s->archive.at.n = 0;
+    s->n_tried = s->tried.n = s->chosen.n = s->seen.n = s->archive.at.n = 0;
     s->steps = s->effort->steps;
 }
 

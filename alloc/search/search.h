@@ -86,7 +86,8 @@ typedef struct Trial {
     Plan *plan;
     Traffic traffic;
     PlanCost cost;
-    uint64_t print; /* fingerprint of its actions */
+    uint64_t chosen; /* fingerprint of its cascades; 0: none were chosen */
+    uint64_t print;  /* of its actions */
     HostsAt hosts;  /* as its transfers were put beside layers */
     bool finished;
     bool counted; /* its cycles are the simulator's, not its own clock's */
@@ -95,8 +96,10 @@ typedef struct Trial {
 /* Whether a part of memory depends on the memory's size: then plans for less
  * are timed in the real one, whose partitions lie elsewhere. */
 bool has_partitions(const HwSpec *spec);
-/* Chooses cascades and places everything; false if it does not fit. */
-bool trial_place(Search *s, Trial *t);
+/* Chooses cascades; false if there are none, and the family is of them. */
+bool trial_choose(Search *s, Trial *t);
+/* Then places everything; false if it does not fit. */
+bool trial_place(Trial *t);
 /* Makes actions: bytes and instructions are known then. False, with an error,
  * if an external memory is too small. */
 bool trial_act(Trial *t, Diag *diag);
@@ -125,6 +128,12 @@ const Schedule *schedule_within(Arena *arena, const Schedule *real,
 typedef struct Outcome {
     bool fits, by_parts, too_long;
 } Outcome;
+
+/* What cascades that were chosen before came to. */
+typedef struct Chosen {
+    uint64_t print;
+    Outcome outcome;
+} Chosen;
 
 typedef VEC(Config) Configs;
 /* For a machine whose memories end there, the most promising first. */
@@ -163,6 +172,7 @@ struct Search {
     Rejected rejected;
     Archive archive;
     VEC(Config) tried;
+    VEC(Chosen) chosen;
     VEC(uint64_t) seen; /* fingerprints of plans that were timed */
     uint32_t n_pool;    /* of one size */
     Trial *pool[MOST_TIMED + 1];

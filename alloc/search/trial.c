@@ -92,15 +92,59 @@ static void open(Search *s, Trial *t) {
                        all ? s->memo : NULL, c);
 }
 
+static uint64_t mixed(uint64_t print, const uint64_t *part, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        print = (print ^ part[i]) * UINT64_C(0x100000001b3);
+    return print;
+}
+#define MIXED(print, part) mixed(print, part, sizeof(part) / sizeof *(part))
+
+/* Of the cascades, and what else was chosen with them. */
+static uint64_t print_chosen(const Trial *t) {
+    const Decisions *d = &t->a->d;
+    const Config *c = &t->config;
+    const uint64_t what[] = {c->cap,       c->others,      config_low(c),
+                             c->long_too,  c->evict_whole, c->streams,
+                             c->tiny,      c->tile_bytes,  c->roomy,
+                             d->cascade.n, d->alias.n};
+    uint64_t print = MIXED(0, what);
+    for (uint32_t i = 0; i < d->cascade.n; i++) {
+        const Cascade *g = &d->cascade.at[i];
+        const uint64_t part[] = {g->first, g->end,   g->rows,
+                                 g->rolls, g->stays, g->ahead,
+                                 g->cols,  g->n_shared};
+        print = MIXED(print, part);
+        for (uint32_t k = 0; k < g->n_shared; k++)
+            print = MIXED(print, (const uint64_t[]){g->shared[k].i});
+    }
+    for (uint32_t i = 0; i < d->f->g->node.n; i++) {
+        const Mode *m = &d->mode[i];
+        print = MIXED(print, ((const uint64_t[]){m->kind, m->channels}));
+    }
+    for (uint32_t i = 0; i < d->f->g->tensor.n; i++)
+        print = MIXED(print, (const uint64_t[]){d->over[i].i});
+    return print;
+}
+
+bool trial_choose(Search *s, Trial *t) {
+    open(s, t);
+    t->a->two_levels = true;
+    if (t->config.family != FAMILY_CASCADES &&
+        t->config.family != FAMILY_BESIDE)
+        return true;
+    bool any = work_choose_cascades(&t->a->d);
+    t->chosen = any ? print_chosen(t) : 0;
+    return any;
+}
+
 static bool fit(Trial *t) {
     Attempt *a = t->a;
-    a->two_levels = true;
     switch (t->config.family) {
     case FAMILY_SPILL:
         return work_fit(a);
     case FAMILY_CASCADES:
     case FAMILY_BESIDE:
-        return work_choose_cascades(&a->d) && work_fit_cascades(a);
+        return work_fit_cascades(a);
     case FAMILY_LOCAL:
         pairs_choose(&a->d);
         return cascades_repair(&a->d) && fit_around(a);
@@ -110,8 +154,7 @@ static bool fit(Trial *t) {
     return false;
 }
 
-bool trial_place(Search *s, Trial *t) {
-    open(s, t);
+bool trial_place(Trial *t) {
     if (!fit(t))
         return false;
     t->plan->planner = t->a->planner;
@@ -147,8 +190,7 @@ static uint64_t fingerprint(const Plan *plan) {
                                  a->nest.c,
                                  a->nest.in_c,
                                  a->nest.weights_stay};
-        for (uint32_t k = 0; k < sizeof part / sizeof *part; k++)
-            print = (print ^ part[k]) * UINT64_C(0x100000001b3);
+        print = MIXED(print, part);
     }
     return print;
 }

@@ -183,8 +183,10 @@ static bool is_dear(const Stage *s) {
         cycles = end > cycles ? end : cycles;
     }
     PlanCost least = {.cycles = cycles, .bytes = s->moved};
-    return s->most &&
-           !plan_cost_less(s->most->objective, &least, &s->most->cost);
+    bool dear = s->most != NULL;
+    for (uint32_t o = 0; o < PLAN_OBJECTIVES && dear; o++)
+        dear = !plan_cost_less((PlanObjective)o, &least, &s->most->cost[o]);
+    return dear;
 }
 
 /* ---- issuing ---- */

@@ -151,10 +151,9 @@ uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes);
 
 /* ---- weight_schedule.c ---- */
 
-/* Plans beyond that are of no use. */
+/* Plans beyond that are of no use: it has to cost less by some objective. */
 typedef struct StageMost {
-    PlanObjective objective;
-    PlanCost cost; /* it has to cost less than this */
+    PlanCost cost[PLAN_OBJECTIVES];
 } StageMost;
 typedef enum Staged {
     STAGED,
