@@ -7,7 +7,7 @@
 
 /* ---- running ---- */
 
-static const HostRow *find_kind(const char *name) {
+const HostRow *host_kind(const char *name) {
     const HostRow *const tables[] = {host_windows, host_shapes, host_tensors,
                                      host_tokens, host_numbers};
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
@@ -66,7 +66,7 @@ static bool compute(const HostRow *kind, const HostCall *call) {
 static void run_layer(Run *run, const HostLayer *layer) {
     const float **in = ARENA_ARRAY(run->work, const float *, layer->n_in);
     float **out = ARENA_ARRAY(run->work, float *, layer->n_out);
-    const HostRow *kind = find_kind(layer->kind);
+    const HostRow *kind = host_kind(layer->kind);
     if (!kind || layer->n_in < kind->n_in || layer->n_out == 0) {
         fault(run, "the host knows no layer of kind \"%s\" with %u operands",
               layer->kind, layer->n_in);

@@ -41,6 +41,8 @@ typedef struct HostRow {
 extern const HostRow host_windows[], host_shapes[], host_tensors[],
     host_tokens[], host_numbers[];
 
+/* The row of that name; NULL: there is none. */
+const HostRow *host_kind(const char *name);
 /* Runs the layer of that name; without an image it is skipped with a note. */
 void host_run(Run *run, const Work *work);
 

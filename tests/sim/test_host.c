@@ -1,5 +1,6 @@
 /* test_host.c - layers of the host against plain loops, and listings with
  * several of them. */
+#include "sim/host.h"
 #include "tests/sim/harness.h"
 
 #include <math.h>
@@ -428,8 +429,28 @@ static void images_are_checked(void **state) {
     bench_close(b);
 }
 
+/* Whatever the graph has, the host may have to run. */
+static void every_operator_is_known(void **state) {
+    static const char *const op[] = {
+#define OP(NAME, name, min, max, doc) #name,
+#include "graph/ops.def"
+#undef OP
+    };
+    /* the host does not run these */
+    static const char *const others[] = {"input", "constant", "call"};
+    (void)state;
+    for (size_t i = 0; i < sizeof op / sizeof *op; i++) {
+        bool known = host_kind(op[i]) != NULL;
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            known |= !strcmp(op[i], others[k]);
+        if (!known)
+            fail_msg("sim/host_*.c have no row for %s of graph/ops.def", op[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_operator_is_known),
         cmocka_unit_test(softmax_along_an_axis),
         cmocka_unit_test(norm_across_and_within),
         cmocka_unit_test(concat_and_slice),
