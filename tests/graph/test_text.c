@@ -6,87 +6,53 @@
 
 #include <string.h>
 
+#define SOME_CONV                                                              \
+    {                                                                          \
+        4, 2, {3, 2}, {2, 1}, {1, 2}, {1, 2}, {                                \
+            0, 1                                                               \
+        }                                                                      \
+    }
+static const Attrs attrs[OP_COUNT] = {
+    [OP_CONV] = {.conv = SOME_CONV},
+    [OP_DECONV] = {.conv = SOME_CONV},
+    [OP_CONV_POOL] =
+        {.conv = SOME_CONV,
+         .pool = {POOL_AVG, false, true, true, {2, 3}, {2, 1}, {1, 0}, {0, 1}}},
+    [OP_POOL] = {.pool = {.global = true, .kernel = {1, 1}, .stride = {1, 1}}},
+    [OP_BN] = {.bn.eps = 1e-5},
+    [OP_SLICE] = {.slice = {.axis = 1, .end = 1}},
+    [OP_LRN] = {.lrn = {true, 5, 1e-4, 0.75, 2}},
+    [OP_SOFTMAX] = {.axis.axis = 1},
+    [OP_UPSAMPLE] = {.up.factor = {1, 3}},
+    [OP_PAD] = {.pad = {.before = {2, 0}, .value = -1.5}},
+    [OP_RESHAPE] = {.reshape = {1, {4 * 9 * 9}}},
+    [OP_FC] = {.fc.out = 7},
+    [OP_TRANSPOSE] = {.perm = {4, {0, 2, 3, 1}}},
+    [OP_REDUCE] = {.reduce = {.kind = REDUCE_L2, .axes = 5}},
+    [OP_GATHER] = {.gather = {.axis = 2, .n = 5, .taps = 3}},
+    [OP_ROUTINE] = {.routine.kind = ROUTINE_TOP_K},
+    [OP_NORM] =
+        {.norm = {.axis = 1, .eps = 0.25, .axes = 1, .groups = 2, .rms = 1}},
+    [OP_OFFSET] = {.reshape = {3, {2, 1, 3}}},
+    [OP_PIXELS] = {.plane = {2, 5}},
+};
+
 static TensorId volume_layer(Net *net, OpKind op, const char *name,
                              TensorId in) {
     NodeId id = net_node1(net, op, name, in);
-    Attrs *attr = &graph_node(net->g, id)->attr;
-    switch (op) {
-    case OP_CONV_POOL:
-        graph_node(net->g, id)->conv_name = "inner \"conv\"\n";
-        graph_node(net->g, id)->act = (Act){ACT_CLIP, 0, -0.1, 1.0 / 3};
-        attr->pool = (PoolAttr){POOL_AVG, false,  true,   true,
-                                {2, 3},   {2, 1}, {1, 0}, {0, 1}};
-        /* fall through */
-    case OP_CONV:
-    case OP_DECONV:
-        attr->conv = (ConvAttr){4, 2, {3, 2}, {2, 1}, {1, 2}, {1, 2}, {0, 1}};
-        break;
-    case OP_POOL:
-        attr->pool = (PoolAttr){.global = true};
-        break;
-    case OP_BN:
-        attr->bn.eps = 1e-5;
-        break;
-    case OP_SLICE:
-        attr->slice.axis = 1;
-        attr->slice.end = 1;
-        break;
-    case OP_LRN:
-        attr->lrn = (LrnAttr){true, 5, 1e-4, 0.75, 2};
-        break;
-    case OP_SOFTMAX:
-        attr->axis.axis = 1;
-        break;
-    case OP_UPSAMPLE:
-        attr->up.factor[1] = 3;
-        break;
-    case OP_PAD:
-        attr->pad.before[0] = 2;
-        attr->pad.value = -1.5;
-        break;
-    case OP_RESHAPE:
-        attr->reshape = (Shape){1, {4 * 9 * 9}};
-        break;
-    case OP_FC:
-        attr->fc.out = 7;
-        graph_node(net->g, id)->no_bias = true;
-        break;
-    case OP_ACT:
-        graph_node(net->g, id)->act = (Act){ACT_LEAKY, 0.1, 0, 0};
-        break;
-    case OP_TRANSPOSE:
-        attr->perm = (Shape){4, {0, 2, 3, 1}};
-        break;
-    case OP_REDUCE:
-        attr->reduce.kind = REDUCE_L2;
-        attr->reduce.axes = 5;
-        break;
-    case OP_GATHER:
-        attr->gather.axis = 2;
-        attr->gather.n = 5;
-        attr->gather.taps = 3;
-        break;
-    case OP_ROUTINE:
-        attr->routine.kind = ROUTINE_TOP_K;
-        routine_defaults(ROUTINE_TOP_K, attr->routine.number);
-        attr->routine.number[0] = 1;
-        break;
-    case OP_NORM:
-        attr->norm.axis = 1;
-        attr->norm.eps = 0.25;
-        attr->norm.axes = 1;
-        attr->norm.groups = 2;
-        attr->norm.rms = 1;
-        break;
-    case OP_OFFSET:
-        attr->reshape = (Shape){3, {2, 1, 3}};
-        break;
-    case OP_PIXELS:
-        attr->plane[0] = 2;
-        attr->plane[1] = 5;
-        break;
-    default:
-        break;
+    Node *node = graph_node(net->g, id);
+    static const Attrs none;
+    if (memcmp(&attrs[op], &none, sizeof none))
+        node->attr = attrs[op];
+    node->no_bias = op == OP_FC;
+    if (op == OP_CONV_POOL) {
+        node->conv_name = "inner \"conv\"\n";
+        node->act = (Act){ACT_CLIP, 0, -0.1, 1.0 / 3};
+    } else if (op == OP_ACT) {
+        node->act = (Act){ACT_LEAKY, 0.1, 0, 0};
+    } else if (op == OP_ROUTINE) {
+        routine_defaults(ROUTINE_TOP_K, node->attr.routine.number);
+        node->attr.routine.number[0] = 1;
     }
     return net_out(net, id);
 }
