@@ -8,6 +8,7 @@
 #include "alloc/explain/explain.h"
 #include "alloc/lower/lower.h"
 #include "alloc/search/blocks.h"
+#include "alloc/search/states.h"
 #include "alloc/weights/weights.h"
 #include "pack/packers.h"
 
@@ -266,11 +267,8 @@ static Budget plan_budget(const Schedule *schedule, uint32_t effort) {
     return budget;
 }
 
-const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
+static Plan *make_one(Arena *arena, Diag *diag, const Schedule *schedule,
                       const PlanOptions *options, bool *does_not_fit) {
-    *does_not_fit = false;
-    if (!planner_known(diag, options->planner))
-        return NULL;
     PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
     Budget budget = plan_budget(schedule, options->effort);
     PlanEffort spent = {.budget = budget.left};
@@ -293,5 +291,42 @@ const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
         give_reasons(arena, diag, schedule, own, NULL);
     if (plan)
         plan->effort = spent;
+    return plan;
+}
+
+/* With these states in active memory; NULL: with none, or not so. */
+static Plan *make_keeping(Arena *arena, const Schedule *schedule,
+                          const PlanOptions *options, const bool *states) {
+    PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
+    bool does_not_fit;
+    own->states = states;
+    own->shared = NULL;
+    own->no_remedy = true;
+    own->watch = NULL;
+    own->judge = options->judge ? options->judge : plan_judge;
+    return make_one(arena, diag_new(arena), schedule, own, &does_not_fit);
+}
+
+const Plan *plan_make(Arena *arena, Diag *diag, const Schedule *schedule,
+                      const PlanOptions *options, bool *does_not_fit) {
+    const bool *const *states;
+    *does_not_fit = false;
+    if (!planner_known(diag, options->planner))
+        return NULL;
+    Plan *best = NULL;
+    uint32_t n = states_to_keep(arena, schedule, options, &states);
+    for (uint32_t i = 0; i < n; i++) {
+        Plan *plan = make_keeping(arena, schedule, options, states[i]);
+        if (plan && (!best || plan_cost_less(options->objective, &plan->cost,
+                                             &best->cost)))
+            best = plan;
+    }
+    Diag *said = best ? diag_new(arena) : diag;
+    Plan *plan = make_one(arena, said, schedule, options, does_not_fit);
+    if (best && (!plan || plan_cost_less(options->objective, &best->cost,
+                                         &plan->cost))) {
+        *does_not_fit = false;
+        return best;
+    }
     return plan;
 }

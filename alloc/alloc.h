@@ -37,6 +37,10 @@ typedef struct PlanOptions {
     /* or NULL; by node id: it is to read its input by tiles from backing
      * memory, with the copies that can be made on the way */
     const bool *fly;
+    /* or NULL; by node id: an input that is a state, which stays in active
+     * memory from call to call, as does what it is in the next one */
+    const bool *states;
+    bool no_states; /* what runs it keeps states by itself */
     PlanObjective objective;
     uint32_t effort;    /* of the search: 0 to PLAN_MOST_EFFORT */
     uint32_t images;    /* of the listing that this is the plan of one of; 0:

@@ -37,6 +37,7 @@ typedef struct AliasClass {
     TensorId root; /* the tensor whose volume encloses the others */
     bool dead;     /* dissolved into other alias classes */
     bool concat;
+    bool kept;         /* a state that stays from call to call */
     bool as_filled;    /* concat: takes only what its members so far do, in
                         * buffers that move together, one behind the other; */
     bool as_needed;    /* ... and only up to the last that is needed later */

@@ -20,7 +20,9 @@ typedef enum Origin {
 /* Where a tensor comes from, and who needs it. */
 typedef struct Role {
     Origin origin;
-    bool engine_reads;
+    bool engine_reads, host_reads;
+    bool kept;       /* a state, or what it is in the next call, which lie in
+                      * active memory at one place, throughout */
     bool outside;    /* from engines, and the host or the user needs it */
     TensorId parent; /* the concat by placement that it is a member of */
     uint32_t part_c; /* its first channel in `parent`, */
@@ -83,7 +85,18 @@ typedef struct Facts {
     Legal *copy;    /* by tensor: copy_legal; HW_OP_CONV: not asked yet */
     Role *role;     /* by tensor */
     uint64_t total; /* active bytes, with the last volume's alignment */
+    uint64_t kept;  /* of these, bytes of states that stay there */
 } Facts;
+
+/* Whether one of the node's operands, or its result, is a state that stays in
+ * active memory: it runs whole. */
+static inline bool node_keeps(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
+    bool keeps = false;
+    for (uint32_t i = 0; f->options->states && i <= node->n_in; i++)
+        keeps |= f->role[(i < node->n_in ? node->in[i] : node->out[0]).i].kept;
+    return keeps;
+}
 
 /* A placement is asked of the packer: counts it. */
 static inline void packing_count(const Facts *f) {

@@ -84,17 +84,57 @@ static const Placement *find_outside(const Builder *b, TensorId tensor,
     return found;
 }
 
+/* Of a network input or output: outside, or of a state that stays in active
+ * memory, there. */
+static const Placement *find_end(const Builder *b, TensorId tensor,
+                                 HwRole wanted) {
+    const Placement *found = find_outside(b, tensor, wanted);
+    NodeId producer = graph_tensor(b->graph, tensor)->producer;
+    bool state =
+        graph_state_next(b->graph, graph_node(b->graph, producer)).i != NONE ||
+        graph_state_of(b->graph, tensor).i != NONE;
+    for (uint32_t i = 0; state && !found && i < b->plan->n_placements; i++)
+        if (same_tensor(b->plan->placement[i].tensor, tensor))
+            found = &b->plan->placement[i];
+    return found;
+}
+
+/* What a state begins with, where that is not zeros, is a constant called as
+ * the state is: its elements, or their codes. */
+static void add_start(Builder *b, const Node *node, const Region *region) {
+    ConstId start = node->constant[CONST_VALUE];
+    if (start.i == NONE && !region->quant.zero)
+        return;
+    Blob blob = {region->name, const_role_name[CONST_VALUE],
+                 {.shape = region->shape, .kind = CONST_F32}};
+    if (region->quant.type == QUANT_NONE)
+        blob.value = *graph_const(b->graph, start);
+    else
+        blob.value.data = graph_state_start(b->arena, b->graph, node);
+    vec_push(b->arena, &b->blob, blob);
+}
+
+static void add_input(Builder *b, const Node *node, const Placement *p) {
+    Region region = region_of(b, p);
+    TensorId next = graph_state_next(b->graph, node);
+    if (next.i != NONE) {
+        region.next = graph_tensor(b->graph, next)->name;
+        add_start(b, node, &region);
+    }
+    vec_push(b->arena, &b->input, region);
+}
+
 static void add_inputs_and_outputs(Builder *b) {
     for (uint32_t i = 0; i < b->graph->node.n; i++) {
         const Node *node = &b->graph->node.at[i];
         if (node->op != OP_INPUT)
             continue;
-        const Placement *p = find_outside(b, node->out[0], HW_INPUT);
+        const Placement *p = find_end(b, node->out[0], HW_INPUT);
         if (p)
-            vec_push(b->arena, &b->input, region_of(b, p));
+            add_input(b, node, p);
     }
     for (uint32_t i = 0; i < b->graph->output.n; i++) {
-        const Placement *p = find_outside(b, b->graph->output.at[i], HW_OUTPUT);
+        const Placement *p = find_end(b, b->graph->output.at[i], HW_OUTPUT);
         if (!p)
             bug("network output %u lies nowhere", i);
         vec_push(b->arena, &b->output, region_of(b, p));

@@ -32,6 +32,9 @@ typedef struct Region {
     uint64_t offset; /* bytes, of `whole` */
     Volume whole;    /* the enclosing volume (concat parents), or itself */
     uint32_t part_c; /* first channel in it */
+    const char *next; /* of an input that is a state: the output that it is in
+                       * the next call; where that lies in another place it is
+                       * to be copied between calls. Else NULL */
 } Region;
 
 /* A layer of the host, or of a processor. It runs when its instruction

@@ -198,6 +198,8 @@ static cJSON *region_json(const Region *region, const HwSpec *spec) {
     add_numbers(json, "whole", size, 3);
     add_numbers(json, "repl", repl, 4);
     put_u64(json, "part_c", region->part_c);
+    if (region->next)
+        put_text(json, "next", region->next);
     add_quant(json, &region->quant);
     return json;
 }

@@ -338,6 +338,8 @@ static void read_region(ImageReader *r, const cJSON *item, void *out) {
                        .memory = memory(r, item),
                        .offset = whole(r, item, "offset"),
                        .part_c = small(r, item, "part_c")};
+    if (get(item, "next"))
+        region->next = name(r, item, "next");
     if (get(item, "quant"))
         region->quant = quant(r, get(item, "quant"));
     if (!numbers(get(item, "whole"), size, 3, NULL))

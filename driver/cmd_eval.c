@@ -1,7 +1,7 @@
 /* cmd_eval.c - what a network computes: the reference evaluation by itself. */
+#include "driver/calls.h"
 #include "driver/commands.h"
 #include "driver/evalnative.h"
-#include "driver/expect.h"
 #include "driver/room.h"
 
 #include <math.h>
@@ -18,21 +18,12 @@ const float *const *evaluate(Arena *arena, const Graph *graph,
     return outputs;
 }
 
-static bool write_outputs(Arena *arena, Diag *diag, const Options *options,
-                          const Graph *graph, const float *const *outputs) {
-    if (!options->out)
-        return true;
-    bool ok = file_make_dir(arena, diag, options->out);
-    for (uint32_t i = 0; ok && i < graph->output.n; i++) {
-        Valued of =
-            values_of("output", graph_tensor(graph, graph->output.at[i]));
-        ok = values_write(arena, diag, options->out, &of, outputs[i]);
-    }
-    return ok;
-}
+typedef struct RunTimes {
+    double made, run; /* of native code, in milliseconds */
+} RunTimes;
 
 static void report_json(Arena *arena, const Options *options, const Pipeline *p,
-                        const NativeRunTimes *times, const Expectation *e) {
+                        const RunTimes *times, const Expectation *e) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddBoolToObject(json, "ok", e->output == NULL);
     cJSON_AddStringToObject(json, "network", p->original->name);
@@ -50,12 +41,14 @@ static void report_json(Arena *arena, const Options *options, const Pipeline *p,
 }
 
 /* times: of native code; NULL: the reference computed. */
-static void report(Arena *arena, const Pipeline *p, const NativeRunTimes *times,
-                   const Expectation *e) {
+static void report(Arena *arena, const Pipeline *p, const Calls *calls,
+                   const RunTimes *times, const Expectation *e) {
     const Graph *g = p->original;
     for (uint32_t i = 0; i < g->output.n; i++) {
         const Tensor *tensor = graph_tensor(g, g->output.at[i]);
-        say("output  %s %s\n", tensor->name, shape_text(arena, &tensor->shape));
+        Shape shape = calls_shape(calls->n, &tensor->shape);
+        say("output  %s %s%s\n", tensor->name, shape_text(arena, &shape),
+            graph_state_of(g, g->output.at[i]).i != NONE ? ", a state" : "");
     }
     if (times)
         say("native  %.1f ms to make, %.1f ms to run\n", times->made,
@@ -66,19 +59,34 @@ static void report(Arena *arena, const Pipeline *p, const NativeRunTimes *times,
         say("weights %u layers had none: seeded ones\n", p->import.seeded);
 }
 
-/* By the reference, or natively. */
-static const float *const *compute(Arena *arena, Diag *diag,
-                                   const Options *options, Pipeline *p,
-                                   const float *const *inputs,
-                                   NativeRunTimes *times) {
-    if (((const EvalArgs *)options->own)->native)
-        return native_evaluate(arena, diag, options, p->original, inputs,
-                               times);
-    Values values;
+/* Runs all calls, by the reference or natively. */
+static bool compute(Arena *arena, Diag *diag, const Options *options,
+                    Pipeline *p, const Calls *calls, RunTimes *times,
+                    Expectation *e) {
+    const EvalArgs *own = options->own;
+    NativeNetwork *net = NULL;
+    if (own->native && !(net = native_open(arena, diag, options, p->original,
+                                           &times->made)))
+        return false;
+    Arena *scratch = arena_new("call");
     double start = now_ms();
-    const float *const *out = evaluate(arena, p->original, inputs, &values);
-    p->ms[STAGE_REFERENCE] = now_ms() - start;
-    return out;
+    for (uint32_t call = 0; call < calls->n; call++) {
+        Values values;
+        const float *const *in = calls_inputs(scratch, calls, call);
+        const float *const *out =
+            net ? native_call(scratch, net, in, &times->run)
+                : evaluate(scratch, p->original, in, &values);
+        calls_keep(calls, call, out);
+        *e = expect_join(*e, calls_compare(scratch, calls, call, out,
+                                           own->tolerance));
+        arena_reset(scratch);
+    }
+    if (net)
+        native_close(net);
+    else
+        p->ms[STAGE_REFERENCE] = now_ms() - start;
+    arena_free(scratch);
+    return true;
 }
 
 ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
@@ -91,23 +99,17 @@ ExitCode cmd_eval(Arena *arena, Diag *diag, const Options *options) {
         return code;
     if (!own->native && !room_evaluates(arena, diag, p.original))
         return EXIT_NO_FIT;
-    const float *const *inputs = read_inputs(arena, diag, options, p.original);
-    const float *const *expected;
-    if (!inputs || !expect_read(arena, diag, options->file, &own->expects,
-                                p.original, &expected))
+    Calls calls;
+    RunTimes times = {0};
+    Expectation e = {0};
+    if (!calls_read(arena, diag, options, &own->expects, p.original, &calls) ||
+        !compute(arena, diag, options, &p, &calls, &times, &e))
         return EXIT_BAD_INPUT;
-    NativeRunTimes times = {0};
-    const float *const *outputs =
-        compute(arena, diag, options, &p, inputs, &times);
-    if (!outputs)
+    if (options->out && !calls_write(arena, diag, &calls, options->out))
         return EXIT_BAD_INPUT;
-    if (!write_outputs(arena, diag, options, p.original, outputs))
-        return EXIT_BAD_INPUT;
-    Expectation e =
-        expect_compare(p.original, expected, outputs, own->tolerance);
     if (options->json)
         report_json(arena, options, &p, &times, &e);
     else
-        report(arena, &p, own->native ? &times : NULL, &e);
+        report(arena, &p, &calls, own->native ? &times : NULL, &e);
     return e.output ? EXIT_BAD_INPUT : EXIT_FINE;
 }

@@ -1,5 +1,6 @@
 /* cmd_simulate.c - runs a listing from its files; no network is needed. */
 #include "driver/accesses.h"
+#include "driver/calls.h"
 #include "driver/commands.h"
 #include "driver/hostcode.h"
 #include "driver/lanes_program.h"
@@ -21,22 +22,65 @@ static bool write_outputs(Arena *arena, Diag *diag, const char *dir,
     return ok;
 }
 
-/* Values of the listing's inputs from --input files, NULL to seed them all. */
+/* Of the listing's inputs, in its order, those of --input files, which are for
+ * inputs that are no states. */
+typedef struct Inputs {
+    Arena *arena;
+    const Listing *listing;
+    uint32_t n;
+    const float **value; /* of all calls; NULL: seeded */
+} Inputs;
+
+/* The listing's input that the file is for; without an image nobody knows. */
+static uint32_t input_of_file(const Image *image, uint32_t file) {
+    for (uint32_t i = 0; i < image->n_inputs; i++)
+        if (!image->input[i].next && file-- == 0)
+            return i;
+    return image->n_inputs + file;
+}
+
 static bool listing_inputs(Arena *arena, Diag *diag, const Options *options,
-                           const Listing *listing, const float *const **out) {
-    const float **values = ARENA_ARRAY(arena, const float *, options->inputs.n);
+                           const Listing *listing, Inputs *out) {
+    const Image *image = &listing->image;
+    uint32_t n = image->n_inputs + options->inputs.n;
+    *out = (Inputs){arena, listing, 0, ARENA_ARRAY(arena, const float *, n)};
     for (uint32_t i = 0; i < options->inputs.n; i++) {
-        bool known = i < listing->image.n_inputs;
-        const Region *region = known ? &listing->image.input[i] : NULL;
-        Valued of = known ? (Valued){"input", region->name, &region->shape,
-                                     &region->quant}
-                          : (Valued){.what = "input"};
-        values[i] = values_read(arena, diag, options->inputs.at[i], &of);
-        if (!values[i])
+        uint32_t at = input_of_file(image, i);
+        bool known = at < image->n_inputs;
+        const Region *region = known ? &image->input[at] : NULL;
+        Shape shape = {0};
+        Valued of = {.what = "input"};
+        if (known) {
+            shape = calls_shape(calls_asked(options), &region->shape);
+            of = (Valued){"input", region->name, &shape, &region->quant};
+        }
+        out->value[at] = values_read(arena, diag, options->inputs.at[i], &of);
+        if (!out->value[at])
             return false;
+        out->n = at + 1 > out->n ? at + 1 : out->n;
     }
-    *out = options->inputs.n ? values : NULL;
     return true;
+}
+
+/* A SimCalls. */
+static const float *const *next_inputs(void *context, uint32_t call,
+                                       const float *const *outputs) {
+    const Inputs *in = context;
+    const float **value =
+        ARENA_COPY(in->arena, const float *, in->value, in->n);
+    (void)outputs;
+    for (uint32_t i = 0; i < in->n && i < in->listing->image.n_inputs; i++)
+        if (value[i])
+            value[i] += call * shape_count(&in->listing->image.input[i].shape);
+    return value;
+}
+
+static bool calls_are_right(Diag *diag, const Options *options,
+                            const Listing *listing) {
+    if (options->calls > 1 && !listing->has_image)
+        diag_error(diag, (Loc){options->file, 0, 0},
+                   "--calls needs the .json, which says where inputs lie");
+    return options->calls < 2 || listing->has_image;
 }
 
 /* Where elements are as small as a network lets them be, the listing tells how
@@ -72,8 +116,8 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     if (is_program(arena, options, spec))
         return simulate_program(arena, diag, options, spec);
     const Listing *listing = listing_fitted(arena, diag, options, spec);
-    const float *const *inputs;
-    if (!listing)
+    Inputs inputs;
+    if (!listing || !calls_are_right(diag, options, listing))
         return EXIT_BAD_INPUT;
     if (!own->memory_only && !room_simulates(arena, diag, listing))
         return EXIT_NO_FIT;
@@ -81,12 +125,16 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
         return EXIT_BAD_INPUT;
     SimOptions sim_options = {.seed = options->seed,
                               .memory_only = own->memory_only,
-                              .lax = own->lax};
+                              .lax = own->lax,
+                              .calls = calls_asked(options),
+                              .called = next_inputs,
+                              .calls_context = &inputs};
     HostCode *code;
     if (!hostcode_open(arena, diag, own->host, listing, &sim_options, &code))
         return EXIT_BAD_INPUT;
-    const SimResult *sim = accesses_run(arena, diag, listing, options->inputs.n,
-                                        inputs, &sim_options, own->accesses);
+    const SimResult *sim =
+        accesses_run(arena, diag, listing, inputs.n, inputs.value,
+                     &sim_options, own->accesses);
     hostcode_close(code);
     const ReportWanted wanted = {options, own->report, own->trace, false};
     if (!sim || !write_report(arena, diag, &wanted, listing, sim, NULL))

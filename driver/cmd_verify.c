@@ -1,8 +1,8 @@
 /* cmd_verify.c - compile, simulate the listing's text, compare every kept layer
  * with the reference evaluation of the original graph. */
+#include "driver/calls.h"
 #include "driver/commands.h"
 #include "driver/compare.h"
-#include "driver/expect.h"
 #include "driver/file_program.h"
 #include "driver/hostcode.h"
 #include "driver/images.h"
@@ -66,62 +66,114 @@ typedef struct Verdict {
 
 /* Outputs of the simulator in the order of the network's. */
 static const float *const *simulated_outputs(Arena *arena, const Graph *g,
-                                             const SimResult *sim) {
+                                             const Listing *listing,
+                                             const float *const *value) {
     const float **out = ARENA_ARRAY(arena, const float *, g->output.n);
     for (uint32_t i = 0; i < g->output.n; i++)
-        for (uint32_t k = 0; k < sim->n_outputs; k++)
-            if (!strcmp(sim->output[k].name,
+        for (uint32_t k = 0; k < listing->image.n_outputs; k++)
+            if (!strcmp(listing->image.output[k].name,
                         graph_tensor(g, g->output.at[i])->name))
-                out[i] = sim->value[k];
+                out[i] = value[k];
     return out;
+}
+
+/* The calls of a listing, each beside the reference's. */
+typedef struct Runs {
+    Arena *arena, *scratch; /* scratch: for one call */
+    const Options *options;
+    const VerifyArgs *own;
+    Pipeline *p;
+    const Calls *calls;
+    Verdict *verdict;
+} Runs;
+
+/* What the reference computes in this call; what the listing reads in it. */
+static const float *const *run_reference(Runs *r, uint32_t call) {
+    Verdict *v = r->verdict;
+    double start = now_ms();
+    const float *const *in = calls_inputs(r->scratch, r->calls, call);
+    Values reference;
+    const float *const *out =
+        evaluate(r->scratch, r->p->original, in, &reference);
+    calls_keep(r->calls, call, out);
+    v->reference = expect_join(
+        v->reference, calls_compare(r->scratch, r->calls, call, out,
+                                    r->own->tolerance));
+    if (call == 0) {
+        v->roundings = roundings_of(r->arena, r->p, in, reference);
+        v->comparison =
+            compare_start(r->arena, r->p, reference, r->own->tolerance);
+    } else {
+        compare_next(&v->comparison, reference);
+    }
+    r->p->ms[STAGE_REFERENCE] += now_ms() - start;
+    return in_listing_order(r->scratch, r->p->original, v->listing, in);
+}
+
+static void judge_outputs(Runs *r, uint32_t call, const float *const *outputs) {
+    Verdict *v = r->verdict;
+    const float *const *own =
+        simulated_outputs(r->scratch, r->p->original, v->listing, outputs);
+    v->simulated = expect_join(
+        v->simulated, calls_compare(r->scratch, r->calls, call, own,
+                                    r->own->tolerance));
+}
+
+/* A SimCalls. */
+static const float *const *next_call(void *context, uint32_t call,
+                                     const float *const *outputs) {
+    Runs *r = context;
+    judge_outputs(r, call - 1, outputs);
+    arena_reset(r->scratch);
+    return run_reference(r, call);
+}
+
+static bool simulate(Runs *r, Diag *diag) {
+    Verdict *v = r->verdict;
+    const float *const *in = run_reference(r, 0);
+    SimOptions sim_options = {.seed = r->options->seed,
+                              .observer = compare_observe,
+                              .context = &v->comparison,
+                              .calls = r->calls->n,
+                              .called = next_call,
+                              .calls_context = r};
+    double start = now_ms();
+    HostCode *code;
+    if (!hostcode_open(r->arena, diag, r->own->host, v->listing, &sim_options,
+                       &code))
+        return false;
+    v->native_layers = hostcode_layers(code);
+    r->p->ms[STAGE_NATIVE] = code ? now_ms() - start : 0;
+    double before = r->p->ms[STAGE_REFERENCE];
+    start = now_ms();
+    v->sim = sim_run(r->arena, diag, v->listing, v->listing->image.n_inputs,
+                     in, &sim_options);
+    hostcode_close(code);
+    r->p->ms[STAGE_SIMULATE] =
+        now_ms() - start - (r->p->ms[STAGE_REFERENCE] - before);
+    if (v->sim)
+        judge_outputs(r, r->calls->n - 1, v->sim->value);
+    return v->sim != NULL;
 }
 
 static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
                 Verdict *out) {
     const VerifyArgs *own = options->own;
+    Calls calls;
     out->listing = through_text(arena, diag, p->listing);
-    const float *const *values = read_inputs(arena, diag, options, p->original);
-    const float *const *expected;
-    if (!out->listing || !values ||
-        !expect_read(arena, diag, options->file, &own->expects, p->original,
-                     &expected))
+    if (!out->listing ||
+        !calls_read(arena, diag, options, &own->expects, p->original, &calls))
         return false;
-    double start = now_ms();
-    Values reference;
-    const float *const *outputs =
-        evaluate(arena, p->original, values, &reference);
-    out->roundings = roundings_of(arena, p, values, reference);
-    out->reference =
-        expect_compare(p->original, expected, outputs, own->tolerance);
-    p->ms[STAGE_REFERENCE] = now_ms() - start;
-    out->comparison = compare_start(arena, p, reference, own->tolerance);
-    SimOptions sim_options = {.seed = options->seed,
-                              .observer = compare_observe,
-                              .context = &out->comparison};
-    start = now_ms();
-    HostCode *code;
-    if (!hostcode_open(arena, diag, own->host, out->listing, &sim_options,
-                       &code))
-        return false;
-    out->native_layers = hostcode_layers(code);
-    p->ms[STAGE_NATIVE] = code ? now_ms() - start : 0;
-    start = now_ms();
-    out->sim =
-        sim_run(arena, diag, out->listing, out->listing->image.n_inputs,
-                in_listing_order(arena, p->original, out->listing, values),
-                &sim_options);
-    hostcode_close(code);
-    p->ms[STAGE_SIMULATE] = now_ms() - start;
-    if (!out->sim)
-        return false;
-    out->simulated = expect_compare(
-        p->original, expected, simulated_outputs(arena, p->original, out->sim),
-        own->tolerance);
-    bool met = !out->reference.output && !out->simulated.output &&
-               out->simulated.outputs == out->reference.outputs;
-    out->ok = !out->comparison.first.layer && !out->sim->n_violations &&
-              (out->comparison.layers > 0 || !out->listing->n) && met;
-    return true;
+    Runs runs = {arena, arena_new("call"), options, own, p, &calls, out};
+    bool ran = simulate(&runs, diag);
+    if (ran) {
+        bool met = !out->reference.output && !out->simulated.output &&
+                   out->simulated.outputs == out->reference.outputs;
+        out->ok = !out->comparison.first.layer && !out->sim->n_violations &&
+                  (out->comparison.layers > 0 || !out->listing->n) && met;
+    }
+    arena_free(runs.scratch);
+    return ran;
 }
 
 static cJSON *mismatch_json(const Mismatch *first) {

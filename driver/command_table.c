@@ -11,8 +11,8 @@
 #define MACHINE SHARED(targets), SHARED(settings)
 #define NETWORK                                                                \
     SHARED(weights), SHARED(phase), SHARED(batch), SHARED(shapes),             \
-        SHARED(fixed), SHARED(seed), SHARED(rules), SHARED(starts),            \
-        SHARED(ends)
+        SHARED(fixed), SHARED(states), SHARED(seed), SHARED(rules),            \
+        SHARED(starts), SHARED(ends)
 #define PLANNING                                                               \
     SHARED(order), SHARED(side), SHARED(budget), SHARED(planner),              \
         SHARED(replication), SHARED(mode), SHARED(objective), SHARED(effort)
@@ -40,6 +40,7 @@ static const OptionAt simulate_options[] = {MACHINE,
                                             SHARED(seed),
                                             SHARED(weights),
                                             SHARED(inputs),
+                                            SHARED(calls),
                                             SHARED(out),
                                             OWN(SimulateArgs, memory_only),
                                             OWN(SimulateArgs, report),
@@ -53,6 +54,7 @@ static const OptionAt verify_options[] = {MACHINE,
                                           PLANNING,
                                           SHARED(images),
                                           SHARED(inputs),
+                                          SHARED(calls),
                                           OWN(VerifyArgs, expects),
                                           OWN(VerifyArgs, tolerance),
                                           SHARED(dump),
@@ -65,10 +67,12 @@ static const OptionAt eval_options[] = {SHARED(weights),
                                         SHARED(batch),
                                         SHARED(shapes),
                                         SHARED(fixed),
+                                        SHARED(states),
                                         SHARED(starts),
                                         SHARED(ends),
                                         SHARED(seed),
                                         SHARED(inputs),
+                                        SHARED(calls),
                                         OWN(EvalArgs, expects),
                                         OWN(EvalArgs, tolerance),
                                         SHARED(out),

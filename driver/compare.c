@@ -12,13 +12,23 @@ Comparison compare_start(Arena *arena, const Pipeline *pipeline,
     uint32_t n = pipeline->original->tensor.n;
     Comparison comparison = {.pipeline = pipeline,
                              .reference = reference,
+                             .known = ARENA_ARRAY(arena, bool, n),
                              .largest = ARENA_ARRAY(arena, double, n),
                              .seen =
                                  ARENA_ARRAY(arena, bool, pipeline->listing->n),
                              .tolerance = tolerance};
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         comparison.largest[i] = -1;
+        comparison.known[i] = reference.at[i] != NULL;
+    }
     return comparison;
+}
+
+void compare_next(Comparison *comparison, Values reference) {
+    uint32_t n = comparison->pipeline->original->tensor.n;
+    comparison->reference = reference;
+    for (uint32_t i = 0; i < n; i++)
+        comparison->largest[i] = -1;
 }
 
 static double largest_of(Comparison *c, TensorId tensor) {
@@ -100,7 +110,7 @@ uint32_t compare_missing(const Comparison *c,
         const Action *action =
             &c->pipeline->plan->action[c->pipeline->action_of[i]];
         TensorId tensor = original_of(c, action);
-        if (c->seen[i] || tensor.i == NONE || !c->reference.at[tensor.i])
+        if (c->seen[i] || tensor.i == NONE || !c->known[tensor.i])
             continue;
         if (missing < COMPARE_NAMES)
             names[missing] = graph_node(c->pipeline->graph, action->node)->name;

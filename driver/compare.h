@@ -16,6 +16,7 @@ typedef struct Mismatch {
 typedef struct Comparison {
     const Pipeline *pipeline;
     Values reference; /* by tensor of pipeline->original */
+    bool *known;      /* by tensor: it has values */
     double *largest;  /* by tensor: greatest absolute value; < 0: not yet */
     double tolerance;
     uint32_t layers;    /* instructions compared... */
@@ -31,6 +32,9 @@ typedef struct Comparison {
 
 Comparison compare_start(Arena *arena, const Pipeline *pipeline,
                          Values reference, double tolerance);
+
+/* What the next call is compared with. */
+void compare_next(Comparison *comparison, Values reference);
 
 /* The instructions whose results should have been compared, but which made
  * none: how many; `names`, of the first few. */

@@ -66,41 +66,70 @@ static void *array_of(Arena *arena, const Tensor *t) {
         arena, shape_count(&t->shape) * quant_type[t->quant.type].size, 64);
 }
 
+/* Of inputs that are no states. */
 static const float **stored_inputs(Arena *arena, const Graph *g,
                                    const float *const *inputs) {
     const float **in = ARENA_ARRAY(arena, const float *, g->node.n);
-    uint32_t n = 0;
+    uint32_t n = 0, k = 0;
     for (uint32_t i = 0; i < g->node.n; i++) {
         const Node *node = &g->node.at[i];
         if (node->op != OP_INPUT)
             continue;
+        const float *given = inputs[k++];
+        if (node->attr.state)
+            continue;
         const Tensor *t = graph_tensor(g, node->out[0]);
         void *values = array_of(arena, t);
-        store_codes(t->quant.type, inputs[n], shape_count(&t->shape), values);
+        store_codes(t->quant.type, given, shape_count(&t->shape), values);
         in[n++] = values;
     }
     return in;
 }
 
-/* Runs the bundle's function once. */
-static const float *const *run(Arena *arena, const NativeBundle *bundle,
-                               NativeEntry *entry, const Graph *g,
-                               const float *const *inputs, double *ms) {
-    const NativeProgram *program = bundle->program;
+struct NativeNetwork {
+    const NativeBackend *backend;
+    const NativeBundle *bundle;
+    const Graph *g;
+    NativeCode *code;
+    NativeEntry *entry;
+    char *workspace;
+};
+
+/* Where the output is when the function is through: an array of the caller's,
+ * or, of a state, a place in the workspace. */
+static void *place_of(Arena *arena, const NativeNetwork *net, TensorId output) {
+    const Graph *g = net->g;
+    NodeId state = graph_state_of(g, output);
+    uint32_t k = 0;
+    if (state.i == NONE)
+        return array_of(arena, graph_tensor(g, output));
+    for (uint32_t i = 0; i < state.i; i++)
+        k += g->node.at[i].op == OP_INPUT;
+    uint32_t room = net->bundle->in[k].index;
+    return net->workspace + rooms_offset(net->bundle->rooms, room, 1);
+}
+
+const float *const *native_call(Arena *arena, NativeNetwork *net,
+                                const float *const *inputs, double *ms) {
+    const Graph *g = net->g;
+    void **place = ARENA_ARRAY(arena, void *, g->output.n);
     float **out = ARENA_ARRAY(arena, float *, g->output.n);
     const float **read = ARENA_ARRAY(arena, const float *, g->output.n);
-    for (uint32_t i = 0; i < g->output.n; i++)
-        out[i] = array_of(arena, graph_tensor(g, g->output.at[i]));
+    uint32_t n_out = 0;
+    for (uint32_t i = 0; i < g->output.n; i++) {
+        place[i] = place_of(arena, net, g->output.at[i]);
+        if (graph_state_of(g, g->output.at[i]).i == NONE)
+            out[n_out++] = place[i];
+    }
     const float **in = stored_inputs(arena, g, inputs);
-    void *workspace = arena_alloc(arena, rooms_bytes(bundle->rooms, 0, 1), 64);
     double start = now_ms();
-    entry(in, out, workspace, program->weights);
-    *ms = now_ms() - start;
+    net->entry(in, out, net->workspace, net->bundle->program->weights);
+    *ms += now_ms() - start;
     for (uint32_t i = 0; i < g->output.n; i++) {
         const Tensor *t = graph_tensor(g, g->output.at[i]);
         uint64_t n = shape_count(&t->shape);
         float *values = ARENA_ARRAY(arena, float, n);
-        read_codes(t->quant.type, out[i], n, values);
+        read_codes(t->quant.type, place[i], n, values);
         read[i] = values;
     }
     return read;
@@ -130,10 +159,8 @@ static bool has_one_memory(Diag *diag, const NativeBundle *bundle) {
     return false;
 }
 
-const float *const *native_evaluate(Arena *arena, Diag *diag,
-                                    const Options *options, const Graph *graph,
-                                    const float *const *inputs,
-                                    NativeRunTimes *times) {
+NativeNetwork *native_open(Arena *arena, Diag *diag, const Options *options,
+                           const Graph *graph, double *ms) {
     double start = now_ms();
     const NativeBackend *backend = native_load(diag);
     const NativeBundle *bundle = backend ? make(arena, diag, options) : NULL;
@@ -145,9 +172,22 @@ const float *const *native_evaluate(Arena *arena, Diag *diag,
     NativeCode *code = backend->load(arena, diag, &program, &entry);
     if (!code)
         return NULL;
-    times->made = now_ms() - start;
-    const float *const *out =
-        run(arena, bundle, entry[0], graph, inputs, &times->run);
-    backend->unload(code);
-    return out;
+    NativeNetwork *net = ARENA_NEW(arena, NativeNetwork);
+    *net = (NativeNetwork){
+        .backend = backend,
+        .bundle = bundle,
+        .g = graph,
+        .code = code,
+        .entry = entry[0],
+        .workspace = arena_alloc(arena, rooms_bytes(bundle->rooms, 0, 1), 64)};
+    const float **none = ARENA_ARRAY(arena, const float *, graph->node.n);
+    float **nowhere = ARENA_ARRAY(arena, float *, graph->output.n);
+    if (program.n_functions > 1) /* sets states to what they start with */
+        entry[1](none, nowhere, net->workspace, program.weights);
+    *ms = now_ms() - start;
+    return net;
+}
+
+void native_close(NativeNetwork *net) {
+    net->backend->unload(net->code);
 }

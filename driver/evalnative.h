@@ -5,16 +5,17 @@
 #include "driver/options.h"
 #include "graph/graph.h"
 
-typedef struct NativeRunTimes {
-    double made, run; /* milliseconds */
-} NativeRunTimes;
+typedef struct NativeNetwork NativeNetwork;
 
 /* Compiles the network of the options as a bundle, for options->target or for a
- * processor of this computer's kind, and runs it in memory. Inputs and outputs
- * are as graph_eval's: floats, or codes as floats. NULL after errors. */
-const float *const *native_evaluate(Arena *arena, Diag *diag,
-                                    const Options *options, const Graph *graph,
-                                    const float *const *inputs,
-                                    NativeRunTimes *times);
+ * processor of this computer's kind, and loads it. *ms: what that took. NULL
+ * after errors. */
+NativeNetwork *native_open(Arena *arena, Diag *diag, const Options *options,
+                           const Graph *graph, double *ms);
+/* One call. Inputs and outputs are as graph_eval's: floats, or codes as floats;
+ * adds the milliseconds to *ms. */
+const float *const *native_call(Arena *arena, NativeNetwork *net,
+                                const float *const *inputs, double *ms);
+void native_close(NativeNetwork *net);
 
 #endif

@@ -4,26 +4,6 @@
 
 #include <math.h>
 
-bool expect_read(Arena *arena, Diag *diag, const char *file,
-                 const Texts *expects, const Graph *graph,
-                 const float *const **out) {
-    const float **values = ARENA_ARRAY(arena, const float *, graph->output.n);
-    bool ok = expects->n <= graph->output.n;
-    if (!ok)
-        diag_error(diag, (Loc){file, 0, 0},
-                   "the network has %u outputs, but --expect was given %u "
-                   "times",
-                   graph->output.n, expects->n);
-    for (uint32_t i = 0; ok && i < expects->n; i++) {
-        Valued of =
-            values_of("output", graph_tensor(graph, graph->output.at[i]));
-        values[i] = values_read(arena, diag, expects->at[i], &of);
-        ok = values[i] != NULL;
-    }
-    *out = values;
-    return ok;
-}
-
 /* Infinities and NaNs must be the same; all else by the greatest value. */
 static double error_of(float expected, float got, double scale) {
     if (expected == got || (isnan(expected) && isnan(got)))

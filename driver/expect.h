@@ -14,13 +14,7 @@ typedef struct Expectation {
     float expected, got;
 } Expectation;
 
-/* The values that --expect gives, one array an output; NULL for those not
- * given. False after errors. */
-bool expect_read(Arena *arena, Diag *diag, const char *file,
-                 const Texts *expects, const Graph *graph,
-                 const float *const **out);
-
-/* got[i]: values of the i-th output, NULL where there are none. */
+/* expected[i], got[i]: values of the i-th output, NULL where there are none. */
 Expectation expect_compare(const Graph *graph, const float *const *expected,
                            const float *const *got, double tolerance);
 

@@ -17,7 +17,8 @@ typedef enum OptionKind {
     OPTION_NAMES,
     OPTION_SETTINGS,
     OPTION_SHAPES,
-    OPTION_FIXES
+    OPTION_FIXES,
+    OPTION_STATES
 } OptionKind;
 
 /* A row of options.def. */
@@ -39,6 +40,7 @@ typedef Texts OptionTEXTS, OptionNAMES;
 typedef Settings OptionSETTINGS;
 typedef Shapes OptionSHAPES;
 typedef Fixes OptionFIXES;
+typedef States OptionSTATES;
 #define OPTION(id, letter, advanced, name, argument, kind, usual, doc)         \
     typedef Option##kind OptionOf_##id;
 #include "driver/options.def"

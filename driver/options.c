@@ -91,6 +91,22 @@ static bool add_fix(Arena *arena, const char *text, Fixes *out) {
     return true;
 }
 
+/* IN=OUT, IN=OUT,FILE or auto. */
+static bool add_state(Arena *arena, const char *text, States *out) {
+    StateSetting state = {0};
+    const char *rest;
+    bool all = !strcmp(text, "auto");
+    if (!all) {
+        if (!split(arena, text, &state.in, &rest) || !*state.in)
+            return false;
+        size_t len = strcspn(rest, ",");
+        state.out = arena_strndup(arena, rest, len);
+        state.file = rest[len] ? rest + len + 1 : NULL;
+    }
+    vec_push(arena, out, state);
+    return all || *state.out;
+}
+
 /* Where an option of the command is read into. */
 static void *member(const OptionAt *at, Options *out) {
     const void *in = at->own ? out->own : out;
@@ -130,6 +146,8 @@ static bool store(Arena *arena, const Option *option, const char *text,
         return add_shape(arena, text, to);
     case OPTION_FIXES:
         return add_fix(arena, text, to);
+    case OPTION_STATES:
+        return add_state(arena, text, to);
     }
     return false;
 }

@@ -27,6 +27,7 @@ typedef VEC(const char *) Texts;
 typedef VEC(HwSetting) Settings;
 typedef VEC(ShapeSetting) Shapes;
 typedef VEC(FixSetting) Fixes;
+typedef VEC(StateSetting) States;
 
 /* Of all commands: what networks and machines are read, and how they are
  * planned. What just one command, or two, read is in a struct of their own,
@@ -50,6 +51,8 @@ typedef struct Options {
     uint64_t batch, seed;
     Shapes shapes;
     Fixes fixed;
+    States states;
+    uint64_t calls; /* one behind the other; 0: one */
     Texts starts, ends, inputs;
     /* the plan */
     const char *order; /* NULL: the default */

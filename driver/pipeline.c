@@ -64,6 +64,8 @@ static bool stage_read(Arena *arena, Diag *diag, const Options *options,
                             .inputs = options->starts.at,
                             .n_outputs = options->ends.n,
                             .outputs = options->ends.at,
+                            .n_states = options->states.n,
+                            .states = options->states.at,
                             .seed = options->seed};
     p->network = p->original =
         frontend_read(arena, diag, options->file, &import, &p->import);
@@ -220,6 +222,11 @@ static ExitCode plan_all_images(Arena *arena, Diag *diag,
                                 const Options *options, Pipeline *p) {
     uint32_t images = (uint32_t)options->images, n = p->original->tensor.n;
     bool does_not_fit = false;
+    if (graph_states(p->graph)) {
+        diag_error(diag, (Loc){0}, "--images: states are kept from call to "
+                                   "call, and a listing is one call");
+        return EXIT_BAD_USAGE;
+    }
     const Schedule *schedule = p->schedule;
     p->schedule = p->one = schedule_of_one(arena, schedule, images);
     ExitCode code = replication_plan(arena, diag, options, p);

@@ -416,6 +416,7 @@ ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
                            .replication = replication_on(o),
                            .images = (uint32_t)o->images,
                            .other = p->other,
+                           .no_states = options_bundle(o),
                            .no_remedy = true};
     if (!read_objective(diag, o, &options))
         return EXIT_BAD_USAGE;

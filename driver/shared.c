@@ -304,29 +304,3 @@ void print_plan(Arena *arena, const Pipeline *p) {
             "%s\n",
             with_commas(arena, layers));
 }
-
-const float *const *read_inputs(Arena *arena, Diag *diag,
-                                const Options *options, const Graph *graph) {
-    uint32_t n;
-    const float *const *seeded =
-        graph_seed_inputs(arena, graph, options->seed, &n);
-    const float **values = ARENA_ARRAY(arena, const float *, n);
-    bool ok = true;
-    for (uint32_t i = 0, k = 0; i < graph->node.n; i++) {
-        const Node *node = &graph->node.at[i];
-        if (node->op != OP_INPUT)
-            continue;
-        values[k] = seeded[k];
-        Valued of = values_of("input", graph_tensor(graph, node->out[0]));
-        if (k < options->inputs.n)
-            values[k] = values_read(arena, diag, options->inputs.at[k], &of);
-        ok &= values[k++] != NULL;
-    }
-    if (options->inputs.n > n) {
-        diag_error(diag, (Loc){options->file, 0, 0},
-                   "the network has %u inputs, but --input was given %u times",
-                   n, options->inputs.n);
-        ok = false;
-    }
-    return ok ? values : NULL;
-}

@@ -18,6 +18,14 @@ typedef struct FixSetting {
     const char *file; /* .npy or .pb */
 } FixSetting;
 
+/* An input that an output was in the call before. */
+typedef struct StateSetting {
+    const char *in, *out; /* tensors; in "auto", out NULL: all whose names pair
+                           * up */
+    const char *file;     /* .npy or .pb: its values in the first call; NULL:
+                           * zeros */
+} StateSetting;
+
 typedef struct ImportOptions {
     const char *weights; /* second file, or NULL */
     const char *phase;   /* Caffe: "TEST" (default, NULL) or "TRAIN" */
@@ -30,6 +38,8 @@ typedef struct ImportOptions {
     const char *const *inputs, *const *outputs; /* tensors at which the part
                                                  * to read begins and ends; 0:
                                                  * where the file's do */
+    uint32_t n_states;
+    const StateSetting *states;
     uint64_t seed; /* for constants that the files do not hold */
 } ImportOptions;
 

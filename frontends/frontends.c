@@ -5,6 +5,7 @@
  * suffix decides where the content says nothing.
  */
 #include "frontends/formats.h"
+#include "frontends/states.h"
 
 #include "base/text.h"
 
@@ -189,6 +190,7 @@ static void begin_at(Graph *g, TensorId tensor) {
  * did it themselves have the same ones. */
 static void cut(Arena *arena, Diag *diag, Graph *g,
                 const ImportOptions *options) {
+    const TensorId *next = states_next(arena, g);
     if (options->n_outputs)
         g->output.n = 0;
     for (uint32_t i = 0; options->n_outputs && i < g->tensor.n; i++)
@@ -207,6 +209,7 @@ static void cut(Arena *arena, Diag *diag, Graph *g,
         else
             begin_at(g, tensor);
     }
+    states_follow(g, next);
     drop_idle_inputs(g, options);
 }
 
@@ -222,6 +225,9 @@ static Graph *finish(Arena *arena, Diag *diag, Graph *g,
         return NULL;
     graph_compact(g);
     if (!graph_infer_all(g, diag) || diag_errors(diag) > errors)
+        return NULL;
+    states_take(arena, diag, g, options->n_states, options->states);
+    if (diag_errors(diag) > errors)
         return NULL;
     plain_pools(g);
     info->seeded = graph_seed_constants(g, options->seed);

@@ -145,6 +145,10 @@ const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
         const Tensor *tensor = graph_tensor(g, node->out[0]);
         uint64_t count = shape_count(&tensor->shape);
         uint64_t stream = rng_seed(node->name, seed);
+        if (node->attr.state) {
+            vec_push(arena, &inputs, graph_state_start(arena, g, node));
+            continue;
+        }
         float *value = ARENA_ARRAY(arena, float, count);
         for (uint64_t k = 0; k < count; k++)
             value[k] = quant_seeded(tensor->quant.type, rng_unit(stream, k));

@@ -188,7 +188,9 @@ typedef struct Attrs {
             Shape period;   /* OFFSET: what repeats */
             uint32_t times; /* 1: factors */
         } offset;
-        Shape reshape; /* RESHAPE, CONSTANT: the output's shape */
+        uint32_t state; /* INPUT: what this network output, 1 being the first,
+                         * was in the call before; 0: the caller's */
+        Shape reshape;  /* RESHAPE, CONSTANT: the output's shape */
         Shape perm;    /* TRANSPOSE: output's axis i is input's dim[i] */
     };
 } Attrs;
@@ -196,7 +198,8 @@ typedef struct Attrs {
 /* Constants of a node by role. CONV/DECONV/FC: weight, bias. BN: mean, var
  * (already divided by Caffe's scale factor). SCALE: scale, bias. PRELU
  * (fused or alone): slope. CONSTANT: value. CALL: value, which
- * it is taken to compute. GATHER: index, value (a factor
+ * it is taken to compute. INPUT: value, that a state has in the first call;
+ * none: zeros. GATHER: index, value (a factor
  * for each index), both [n, taps]. OFFSET: value. PIXELS: index, of a pixel, or
  * their number for a zero. Shapes: conv weight [out_c, in_c / groups,
  * kh, kw]; deconv weight [in_c, out_c / groups, kh, kw]; fc [out, in]; others
@@ -356,6 +359,16 @@ Graph *graph_clone(Arena *arena, const Graph *g);
  * was repeated, too. */
 Graph *graph_repeat(Arena *arena, const Graph *g, uint32_t images,
                     uint32_t n_origins);
+
+/* ---- states: inputs that an output was in the call before; state.c ---- */
+
+/* The output that the input is in the next call, or NO_TENSOR. */
+TensorId graph_state_next(const Graph *g, const Node *input);
+/* The input that the tensor is in the next call, or NO_NODE. */
+NodeId graph_state_of(const Graph *g, TensorId output);
+uint32_t graph_states(const Graph *g);
+/* Its values in the first call: real numbers, or codes. */
+const float *graph_state_start(Arena *arena, const Graph *g, const Node *input);
 
 /* ---- rewriting, for passes ---- */
 

@@ -5,22 +5,39 @@
  */
 #include "graph/graph.h"
 
+static uint32_t index_of_output(const Graph *g, TensorId tensor) {
+    uint32_t i = 0;
+    while (!same_tensor(g->output.at[i], tensor))
+        i++;
+    return i;
+}
+
+/* Output `gone` is output `same` as well: those behind it move up. */
+static void drop_output(Graph *g, uint32_t gone, uint32_t same) {
+    for (uint32_t i = 0; i < g->node.n; i++) {
+        Node *node = &g->node.at[i];
+        if (node->op != OP_INPUT || !node->attr.state)
+            continue;
+        uint32_t next = node->attr.state - 1;
+        next = next == gone ? same : next;
+        node->attr.state = 1 + next - (next > gone);
+    }
+    for (uint32_t i = gone; i + 1 < g->output.n; i++)
+        g->output.at[i] = g->output.at[i + 1];
+    g->output.n--;
+}
+
 /* `to` in place of `from` in the list of outputs; never twice. */
 static void replace_output(Graph *g, TensorId from, TensorId to) {
-    bool there = graph_is_output(g, to);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < g->output.n; i++) {
-        TensorId output = g->output.at[i];
-        if (same_tensor(output, from)) {
-            graph_tensor(g, from)->is_output = false;
-            graph_tensor(g, to)->is_output = true;
-            if (there)
-                continue;
-            output = to;
-        }
-        g->output.at[n++] = output;
-    }
-    g->output.n = n;
+    if (!graph_is_output(g, from))
+        return;
+    uint32_t at = index_of_output(g, from);
+    graph_tensor(g, from)->is_output = false;
+    if (graph_is_output(g, to))
+        drop_output(g, at, index_of_output(g, to));
+    else
+        g->output.at[at] = to;
+    graph_tensor(g, to)->is_output = true;
 }
 
 void graph_replace(Graph *g, TensorId from, TensorId to) {

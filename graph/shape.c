@@ -433,6 +433,8 @@ static bool has_constant(const Node *node, ConstRole role) {
     };
     if (role == CONST_SLOPE)
         return node->act.kind == ACT_PRELU;
+    if (node->op == OP_INPUT) /* which starts at zeros without one */
+        return role == CONST_VALUE && node->constant[role].i != NONE;
     return by_op[node->op] >> role & 1;
 }
 
@@ -447,6 +449,10 @@ bool shape_of_const(const Graph *g, const Node *node, ConstRole role,
     }
     if (node->op == OP_CALL) {
         *out = node->attr.call.shape;
+        return true;
+    }
+    if (node->op == OP_INPUT) {
+        *out = graph_tensor(g, node->out[0])->shape;
         return true;
     }
     const Shape *in = &graph_tensor(g, node->in[0])->shape;

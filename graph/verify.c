@@ -175,6 +175,32 @@ static const char *check_network_outputs(const Verify *v) {
     return NULL;
 }
 
+/* Each output becomes one input at most, of its shape. */
+static const char *check_states(const Verify *v) {
+    bool *seen = ARENA_ARRAY(v->arena, bool, v->g->output.n + 1);
+    for (uint32_t i = 0; i < v->g->node.n; i++) {
+        const Node *node = &v->g->node.at[i];
+        uint32_t state = node->op == OP_INPUT ? node->attr.state : 0;
+        if (node->dead || !state)
+            continue;
+        if (state > v->g->output.n || seen[state])
+            return arena_printf(v->arena,
+                                "input \"%s\" is the state of output %u, "
+                                "which is not there, or another's",
+                                node->name, state);
+        seen[state] = true;
+        const Tensor *in = graph_tensor(v->g, node->out[0]);
+        const Tensor *out = graph_tensor(v->g, v->g->output.at[state - 1]);
+        if (!shape_equal(&in->shape, &out->shape) ||
+            !quant_equal(&in->quant, &out->quant))
+            return arena_printf(v->arena,
+                                "state \"%s\" and output \"%s\" have not "
+                                "one shape and type",
+                                in->name, out->name);
+    }
+    return NULL;
+}
+
 const char *graph_broken(Arena *arena, const Graph *g) {
     Verify v = {
         .arena = arena,
@@ -191,7 +217,9 @@ const char *graph_broken(Arena *arena, const Graph *g) {
             return sentence;
     }
     const char *sentence = check_tensors(&v);
-    return sentence ? sentence : check_network_outputs(&v);
+    if (!sentence)
+        sentence = check_network_outputs(&v);
+    return sentence ? sentence : check_states(&v);
 }
 
 void graph_verify(const Graph *g, const char *after) {

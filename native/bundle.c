@@ -29,8 +29,11 @@ static uint32_t count_inputs(const Graph *g) {
 static NativePointer end_pointer(Bundler *b, HwKind kind, TensorId tensor,
                                  uint32_t *n) {
     const Tensor *t = graph_tensor(b->g, tensor);
-    uint64_t bytes = shape_count(&t->shape) * quant_type[t->quant.type].size;
+    uint64_t bytes = bundle_tensor_bytes(t);
     NativeBase base = kind == HW_KIND_INPUTS ? NATIVE_IN : NATIVE_OUT;
+    if (bundle_is_state(b, kind, tensor)) /* outputs: bundle_share_states */
+        return kind == HW_KIND_INPUTS ? bundle_state_room(b, tensor)
+                                      : (NativePointer){.base = NATIVE_ROOM};
     if (!b->spec->bundle.lies[kind])
         return (NativePointer){.base = base, .index = (*n)++, .image = bytes};
     uint32_t room = rooms_add(b->rooms, kind, t->name, bytes, 0);
@@ -148,14 +151,16 @@ static bool draft(Bundler *b, uint32_t images, uint64_t piece) {
     b->rooms = rooms_new(b->arena, b->spec, images);
     b->piece = piece;
     b->largest = 0;
-    b->n_in = b->n_out = b->call.n = 0;
+    b->n_in = b->n_out = b->call.n = b->start.n = 0;
     find_uses(b);
     place_ends(b);
+    bundle_share_states(b);
     spare_copies(b);
     for (b->at = 0; b->at < b->plan->n_actions; b->at++)
         if (!bundle_add_action(b, &b->plan->action[b->at]))
             return false;
     bundle_pass_outputs(b);
+    bundle_keep_states(b);
     uint32_t room = constants_room(b);
     bool some = maker_end(b->maker) > 0;
     maker_weights(b->maker, some ? b->where : WEIGHTS_INSIDE, room);
@@ -237,17 +242,18 @@ static bool constants_fit(const Bundler *b) {
 }
 
 /* Pools that are more than the workspace are all the active memories. */
-static void add_function(Bundler *b, uint32_t images) {
+static void add_function(Bundler *b, const char *what, uint32_t images,
+                         uint32_t n, const NativeCall *call) {
     const char *name = listing_identifier(b->arena, b->g->name);
-    NativeFunction run = {.name = arena_printf(b->arena, "%s_run", name),
+    NativeFunction run = {.name = arena_printf(b->arena, "%s_%s", name, what),
                           .n_in = b->n_in,
                           .n_out = b->n_out,
                           .n_pools = b->spec->n_active,
                           .n_rooms = rooms_count(b->rooms),
-                          .n_calls = b->call.n,
+                          .n_calls = n,
                           .images = images,
                           .room = rooms_native(b->rooms),
-                          .call = b->call.at};
+                          .call = call};
     maker_function(b->maker, &run);
 }
 
@@ -309,6 +315,11 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
                  .spec = spec_with(arena, spec, options),
                  .where = weights_where(spec)};
     bool wrong;
+    if (options->images > 1 && graph_states(b.g)) {
+        diag_error(diag, (Loc){0}, "--most-images: states are kept from call "
+                                   "to call, of one image");
+        return NULL;
+    }
     if (!alignments_meet(diag, spec) || !planner_known(diag, spec, how.planner))
         return NULL;
     bool fits = place(&b, &how, &wrong);
@@ -319,7 +330,9 @@ const NativeBundle *native_bundle(Arena *arena, Diag *diag,
     *does_not_fit = !fits || !constants_fit(&b);
     if (*does_not_fit)
         return NULL;
-    add_function(&b, options->images);
+    add_function(&b, "run", options->images, b.call.n, b.call.at);
+    if (b.start.n)
+        add_function(&b, "reset", options->images, b.start.n, b.start.at);
     NativeBundle *bundle = ARENA_NEW(arena, NativeBundle);
     *bundle = (NativeBundle){.program = maker_program(b.maker),
                              .plan = plan,

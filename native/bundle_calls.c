@@ -82,19 +82,24 @@ static OpKind producer_op(const Bundler *b, TensorId tensor) {
     return graph_node(b->g, graph_tensor(b->g, tensor)->producer)->op;
 }
 
-/* Values that the network brings along are among the weights. */
-static NativePointer constant_pointer(Bundler *b, Site *site, TensorId tensor) {
-    const Tensor *t = graph_tensor(b->g, tensor);
-    const Node *node = graph_node(b->g, t->producer);
-    const Const *value = graph_const(b->g, node->constant[CONST_VALUE]);
+NativePointer bundle_constant(Bundler *b, Site *site, const Tensor *t,
+                              const Const *value) {
     ConstKind kind = CONST_F32;
     if (t->quant.type != QUANT_NONE) {
         value = codes_of_reals(b->arena, &t->quant, value);
         kind = value->kind;
     }
     return b->where == WEIGHTS_LOADED
-               ? bundle_load_operand(b, site, value, kind, node->name)
+               ? bundle_load_operand(b, site, value, kind, t->name)
                : maker_constant(b->maker, value, kind);
+}
+
+/* Values that the network brings along are among the weights. */
+static NativePointer constant_pointer(Bundler *b, Site *site, TensorId tensor) {
+    const Tensor *t = graph_tensor(b->g, tensor);
+    const Node *node = graph_node(b->g, t->producer);
+    return bundle_constant(b, site, t,
+                           graph_const(b->g, node->constant[CONST_VALUE]));
 }
 
 /* A room, where the plan's buffer has none yet. */
@@ -141,6 +146,10 @@ bool bundle_pointer(Bundler *b, Site *site, const Placement *p,
     if (out->base == NATIVE_ROOM)
         rooms_use(b->rooms, out->index, b->at);
     return true;
+}
+
+uint64_t bundle_tensor_bytes(const Tensor *tensor) {
+    return shape_count(&tensor->shape) * quant_type[tensor->quant.type].size;
 }
 
 /* ---- calls ---- */
@@ -197,8 +206,7 @@ const QuantLayer *bundle_move_rule(Arena *arena, const Quant *q) {
     return q->type == QUANT_NONE ? NULL : layer;
 }
 
-/* Of the site's two operands, unless it is there already. */
-static void call_copy(Bundler *b, const Site *site) {
+void bundle_add_copy(Bundler *b, const Site *site) {
     if (bundle_operand_under(site, 1) == 0)
         return;
     Kernel kernel = {.kind = op_info[OP_IDENTITY].name,
@@ -216,7 +224,7 @@ static bool add_copy(Bundler *b, const Action *action) {
     Site site = {0};
     if (!add_places(b, &site, action))
         return false;
-    call_copy(b, &site);
+    bundle_add_copy(b, &site);
     return true;
 }
 
@@ -259,7 +267,7 @@ void bundle_pass_outputs(Bundler *b) {
                      operand_dense(&t->shape, &t->quant));
             vec_push(b->arena, &site.pointer, end[k]);
         }
-        call_copy(b, &site);
+        bundle_add_copy(b, &site);
     }
 }
 

@@ -155,9 +155,8 @@ static const char top[] =
     " * Tensors lie in the order of their shapes and do not overlap; whole\n"
     " * numbers are codes of what is said beside them.\n"
     " *\n"
-    " * %s_run keeps nothing, allocates nothing and calls nothing%s:\n"
-    " * what it needs is in the workspace, which may be used for other things\n"
-    " * between calls%s; it returns 0%s. */\n"
+    " * %s_run %sallocates nothing and calls nothing%s:\n"
+    " * what it needs is in the workspace, which %s%s; it returns 0%s. */\n"
     "#ifndef %s_H\n#define %s_H\n\n"
     "#include <stdint.h>\n";
 static const char open_c[] = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
@@ -181,12 +180,34 @@ static const char *returns(const Header *h) {
     return arena_printf(h->text.arena, "%s%s", load, images);
 }
 
+static bool has_states(const Header *h) {
+    return graph_states(h->g) > 0;
+}
+
+static const char *states_named(const Header *h) {
+    Text text = text_new(h->text.arena);
+    for (uint32_t i = 0; i < h->g->node.n; i++) {
+        const Node *node = &h->g->node.at[i];
+        if (graph_state_next(h->g, node).i != NONE)
+            text_addf(&text, "%s%s", text.len ? ", " : "",
+                      listing_comment(h->text.arena,
+                                      graph_tensor(h->g, node->out[0])->name));
+    }
+    return text_str(&text);
+}
+
 static void add_top(Header *h) {
     const char *but =
         is_loaded(h) ? arena_printf(h->text.arena, " but %s_load", h->net) : "";
     Arena *arena = h->text.arena;
     text_addf(&h->text, top, listing_comment(arena, h->g->name),
-              listing_comment(arena, h->bundle->spec->machine), h->net, but,
+              listing_comment(arena, h->bundle->spec->machine), h->net,
+              has_states(h) ? "" : "keeps nothing, ", but,
+              has_states(h)
+                  ? arena_printf(arena,
+                                 "keeps the states from\n * call to call: %s",
+                                 states_named(h))
+                  : "may be used for other things\n * between calls",
               h->program->where == WEIGHTS_PLACED ? ", its constants apart"
                                                   : "",
               returns(h), h->net, h->net);
@@ -315,11 +336,14 @@ static void each_end(Header *h, bool field) {
         if (field)
             add_field(h, h->in[in], node->out[0], &h->bundle->in[in]);
         else
-            add_end(h, "Input", h->in[in], node->out[0], &h->bundle->in[in]);
+            add_end(h, node->attr.state ? "State" : "Input", h->in[in],
+                    node->out[0], &h->bundle->in[in]);
         in++;
     }
     for (uint32_t i = 0; i < h->g->output.n; i++) {
         TensorId tensor = h->g->output.at[i];
+        if (graph_state_of(h->g, tensor).i != NONE)
+            continue;
         if (field)
             add_field(h, h->out[i], tensor, &h->bundle->out[i]);
         else
@@ -372,6 +396,12 @@ const char *native_bundle_header(Arena *arena, const NativeBundle *bundle) {
     add_weights(&h);
     each_end(&h, false);
     add_io(&h);
+    if (has_states(&h))
+        text_addf(&h.text,
+                  "/* Sets all states to what they are before the first call. "
+                  "*/\n"
+                  "int %s_reset(const %s_io *io, void *workspace);\n",
+                  h.net, h.net);
     text_addf(&h.text,
               "int %s_run(const %s_io *io, void *workspace);\n\n"
               "#ifdef __cplusplus\n}\n#endif\n\n#endif\n",

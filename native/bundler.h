@@ -33,6 +33,7 @@ typedef struct Bundler {
     uint32_t n_in, n_out;    /* of the caller's */
     uint32_t at;             /* action */
     VEC(NativeCall) call;
+    VEC(NativeCall) start; /* of the function that resets states */
 } Bundler;
 
 /* A layer on its operands; constants are yet to come. */
@@ -70,6 +71,25 @@ bool bundle_add_action(Bundler *b, const Action *action);
 void bundle_pass_outputs(Bundler *b);
 /* What a copy does to codes; NULL: they are floats. */
 const QuantLayer *bundle_move_rule(Arena *arena, const Quant *quant);
+
+/* Adds the call of a copy from the site's first operand to its second,
+ * unless it is there already. */
+void bundle_add_copy(Bundler *b, const Site *site);
+/* Where the constant, of real numbers, is as elements of the tensor. */
+NativePointer bundle_constant(Bundler *b, Site *site, const Tensor *t,
+                              const Const *value);
+uint64_t bundle_tensor_bytes(const Tensor *tensor);
+
+/* bundle_states.c: inputs that outputs were in the call before. They have a
+ * room that is alive throughout; so have their next values, where those are
+ * written before the last of it is read. */
+bool bundle_is_state(const Bundler *b, HwKind kind, TensorId tensor);
+NativePointer bundle_state_room(Bundler *b, TensorId state);
+/* Puts next values into the state's own room where that is safe, else into one
+ * of their own. */
+void bundle_share_states(Bundler *b);
+/* Adds the copies of the others, and the calls of the function that resets. */
+void bundle_keep_states(Bundler *b);
 
 /* bundle_tiles.c: adds the action as tiles (with its successor: *taken is the
  * number of actions), if the hwspec allows it, memory is wanted, and nothing

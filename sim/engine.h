@@ -41,7 +41,7 @@ void show_result(Run *run, const char *name, const Extent *size,
 
 /* inputs.c */
 /* Writes the network inputs that the image names. */
-void inputs_write(Run *run);
+void inputs_write(Run *run, bool first);
 /* A listing without an image does not say where its inputs are: they are taken
  * to be what its first instruction reads, and what lies in input memories. */
 void inputs_assume(Run *run, const Place *place);

@@ -285,6 +285,51 @@ static void name_uses(Run *run) {
         run->use[spec->n_engines + 1 + i].name = spec->dma[i].name;
 }
 
+static void run_listing(Run *run) {
+    for (uint32_t i = 0; i < run->listing->n; i++) {
+        uint32_t events = run->event.n;
+        run_insn(run, i);
+        access_end(run, i, events);
+        arena_reset(run->work);
+        tables_between(run);
+    }
+    timeline_wait(run, all_units);
+}
+
+/* What is counted in the first call stays as it was. */
+static void count_anew(Run *run) {
+    uint32_t n = run->spec->n_memories;
+    name_uses(run);
+    run->read = ARENA_ARRAY(run->hold, uint64_t, n);
+    run->written = ARENA_ARRAY(run->hold, uint64_t, n);
+    run->free = ARENA_ARRAY(run->hold, uint64_t, n);
+    run->wires = ARENA_ARRAY(run->hold, uint64_t, n);
+    memset(&run->event, 0, sizeof run->event);
+    memset(&run->call, 0, sizeof run->call);
+    memset(&run->ended, 0, sizeof run->ended);
+    memset(run->done, 0, sizeof run->done);
+    run->touched.n = run->peer.n = 0;
+    run->step = run->peer_step = NO_STEP;
+    run->highest = 0;
+    run->busy = run->issued = run->floor = 0;
+    run->last_move = 0;
+    run->on_host = false;
+}
+
+static void call_again(Run *run, uint32_t call) {
+    SimResult counted = *run->result;
+    const float *const *outputs = counted.value;
+    if (run->options.called)
+        run->inputs = run->options.called(run->options.calls_context, call,
+                                          outputs);
+    count_anew(run);
+    inputs_write(run, false);
+    run_listing(run);
+    read_outputs(run);
+    counted.value = run->result->value;
+    *run->result = counted;
+}
+
 static void run_all(Run *run) {
     memory_open(run);
     tables_open(run);
@@ -295,21 +340,19 @@ static void run_all(Run *run) {
     run->free = ARENA_ARRAY(run->hold, uint64_t, run->spec->n_memories);
     run->wires = ARENA_ARRAY(run->arena, uint64_t, run->spec->n_memories);
     access_open(run);
-    inputs_write(run);
+    inputs_write(run, true);
     access_end(run, UINT32_MAX, 0);
-    for (uint32_t i = 0; i < run->listing->n; i++) {
-        uint32_t events = run->event.n;
-        run_insn(run, i);
-        access_end(run, i, events);
-        arena_reset(run->work);
-        tables_between(run);
-    }
-    timeline_wait(run, all_units);
+    run_listing(run);
     order_close(run);
     read_outputs(run);
     access_end(run, UINT32_MAX, run->event.n);
     access_close(run);
     fill_result(run);
+    for (uint32_t call = 1; call < run->options.calls; call++)
+        call_again(run, call);
+    run->result->n_violations = run->n_violations;
+    run->result->n_kept = run->violation.n;
+    run->result->violation = run->violation.at;
 }
 
 uint64_t sim_products(const SimResult *result) {

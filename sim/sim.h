@@ -54,6 +54,12 @@ typedef struct SimAccesses {
 } SimAccesses;
 typedef void SimWatcher(void *context, const SimAccesses *accesses);
 
+/* Called before each call but the first, with the values of the network's
+ * outputs in the one before; returns those of its inputs, which of states are
+ * not looked at. */
+typedef const float *const *SimCalls(void *context, uint32_t call,
+                                     const float *const *outputs);
+
 typedef struct SimOptions {
     uint64_t seed;         /* for constants and inputs that are missing */
     bool memory_only;      /* no arithmetic: addresses, tags and cycles */
@@ -70,6 +76,10 @@ typedef struct SimOptions {
     void *watcher_context;
     SimHost *host; /* or NULL */
     void *host_context;
+    uint32_t calls;  /* so many, memories kept between them; 0: one. What is
+                      * counted is of the first, violations are of all */
+    SimCalls *called;
+    void *calls_context;
     uint32_t max_violations; /* kept; all are counted. 0: 20 */
 } SimOptions;
 

@@ -557,13 +557,14 @@ def check_manual(amphora, folder):
                 line = line.replace("examples/", os.getcwd() + "/examples/")
                 run([os.path.abspath(amphora)] + line.split()[2:], cwd=folder)
         else:
+            net = re.search(r'#include "(\w+)[.]h"', block).group(1)
             with open(f"{folder}/main.c", "w", encoding="utf-8") as file:
                 file.write(block)
             run(HERE[0] + ["-Wall", "-Wextra", "-Werror", "-o", "main",
-                           "main.c", "tiny.o"], cwd=folder)
+                           "main.c", f"{net}.o"], cwd=folder)
             run(["./main"], cwd=folder)
             ran += 1
-    return None if ran == 6 else f"{ran} programs ran"
+    return None if ran == 7 else f"{ran} programs ran"
 
 
 def check_table(amphora, folder):

@@ -165,9 +165,18 @@ static Origin origin_of(const Facts *f, TensorId t) {
     return on_engine(f, producer) ? FROM_ENGINE : FROM_HOST;
 }
 
+/* A state that is to stay, or what it is in the next call. */
+static bool is_kept(const Facts *f, TensorId t) {
+    NodeId input = graph_tensor(f->g, t)->producer;
+    if (!f->options->states)
+        return false;
+    if (graph_node(f->g, input)->op != OP_INPUT && graph_is_output(f->g, t))
+        input = graph_state_of(f->g, t);
+    return input.i != NONE && f->options->states[input.i];
+}
+
 static void role_fill(Facts *f, TensorId t) {
     Role *role = &f->role[t.i];
-    bool host_reads = false;
     role->origin = origin_of(f, t);
     role->made = role->origin == FROM_INPUT ? NONE : made_at(f, t);
     role->last = NONE;
@@ -179,12 +188,19 @@ static void role_fill(Facts *f, TensorId t) {
             if (role->last == NONE || step > role->last)
                 role->last = step;
         } else if (!is_placed(f, reader)) {
-            host_reads = true;
+            role->host_reads = true;
         }
     }
+    role->kept = is_kept(f, t);
     role->outside =
         (role->origin == FROM_ENGINE || role->origin == FROM_PARTS) &&
-        (host_reads || graph_is_output(f->g, t));
+        (role->host_reads || (graph_is_output(f->g, t) && !role->kept));
+}
+
+uint64_t state_bytes(const Facts *f, TensorId state) {
+    uint64_t bytes[PACK_MAX_POOLS];
+    pool_bytes(f, state, plan_volume(f->g, state).h, true, bytes);
+    return least_bytes(f, bytes, UINT32_MAX);
 }
 
 /* ---- in place ---- */
@@ -301,6 +317,66 @@ void roles_make(Facts *f) {
     replication_choose(f);
     for (NodeId n = {0}; n.i < f->g->node.n; n.i++)
         copies_give_way(f, n);
+    for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++)
+        if (f->role[t.i].kept && f->role[t.i].origin == FROM_INPUT)
+            f->kept += state_bytes(f, t);
+}
+
+/* The first of a chain of results in place. */
+static TensorId chain_root(const Decisions *d, TensorId t) {
+    while (d->over[t.i].i != NONE)
+        t = d->over[t.i];
+    return t;
+}
+
+/* The last of it, which nothing takes the place of. */
+static TensorId chain_end(const Decisions *d, TensorId t) {
+    const Graph *g = d->f->g;
+    TensorId end = t;
+    for (bool more = true; more;) {
+        more = false;
+        for (TensorId k = {0}; k.i < g->tensor.n && !more; k.i++)
+            if (same_tensor(d->over[k.i], end)) {
+                end = k;
+                more = true;
+            }
+    }
+    return end;
+}
+
+/* The last step at which an engine needs a tensor of the chain. */
+static uint32_t chain_last(const Decisions *d, TensorId root) {
+    const Facts *f = d->f;
+    uint32_t last = 0;
+    for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++) {
+        const Role *role = &f->role[t.i];
+        if (chain_root(d, t).i != root.i)
+            continue;
+        if (role->last != NONE && role->last > last)
+            last = role->last;
+        if (role->made != NONE && role->made > last)
+            last = role->made;
+    }
+    return last;
+}
+
+bool state_follows(Decisions *d, NodeId input) {
+    const Facts *f = d->f;
+    const Node *node = graph_node(f->g, input);
+    TensorId state = node->out[0], next = graph_state_next(f->g, node);
+    TensorId root = chain_root(d, next);
+    const Role *role = &f->role[state.i], *to = &f->role[next.i];
+    if (!role->engine_reads || role->host_reads || to->host_reads ||
+        to->origin != FROM_ENGINE || in_concat(f, state) ||
+        in_concat(f, next) || !same_repl(&role->repl, &to->repl))
+        return false;
+    if (same_tensor(root, state))
+        return same_tensor(chain_end(d, state), next);
+    if (chain_last(d, state) >= f->role[root.i].made || in_concat(f, root) ||
+        !same_tensor(chain_end(d, root), next))
+        return false;
+    d->over[root.i] = state;
+    return true;
 }
 
 void in_place_make(Decisions *d) {
@@ -309,6 +385,9 @@ void in_place_make(Decisions *d) {
         d->over[t.i] = NO_TENSOR;
     for (NodeId n = {0}; n.i < g->node.n; n.i++)
         in_place_decide(d, n);
+    for (NodeId n = {0}; d->f->options->states && n.i < g->node.n; n.i++)
+        if (d->f->options->states[n.i])
+            state_follows(d, n);
 }
 
 /* ---- alias classes ---- */
@@ -362,6 +441,8 @@ static void alias_add(Decisions *d, TensorId root, const TensorId *from,
             alias.tensor[alias.n_tensors++] = from[i];
     for (uint32_t i = 0; i < alias.n_tensors; i++)
         d->alias_of[alias.tensor[i].i] = d->alias.n;
+    for (uint32_t i = 0; i < alias.n_tensors; i++)
+        alias.kept |= f->role[alias.tensor[i].i].kept;
     pool_bytes(f, root, plan_volume(f->g, root).h, role->origin == FROM_PARTS,
                alias.bytes);
     vec_push(f->arena, &d->alias, alias);

@@ -25,8 +25,14 @@ Decisions decisions_copy(Arena *arena, const Decisions *d);
 
 /* Fills the roles of tensors. */
 void roles_make(Facts *f);
-/* Which results take the place of an operand. */
+/* Which results take the place of an operand; of a state that stays in active
+ * memory what it is in the next call takes the place. */
 void in_place_make(Decisions *d);
+/* Makes the state's next value take its place, in a chain of results in place
+ * or once the state is not needed any more. False if it cannot. */
+bool state_follows(Decisions *d, NodeId input);
+/* Bytes that it takes of active memory; UINT64_MAX: no memory holds it. */
+uint64_t state_bytes(const Facts *f, TensorId state);
 void aliases_make(Decisions *d);
 /* Whether the node's result, of the operand's shape, may take its place, were
  * nobody else to read it. */

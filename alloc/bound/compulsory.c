@@ -137,7 +137,7 @@ static void node_needs(const Facts *f, NodeId id, Needed *need) {
 static Needed *needs_of(const Facts *f) {
     Needed *need = ARENA_ARRAY(f->arena, Needed, f->g->tensor.n + 1);
     for (TensorId t = {0}; t.i < f->g->tensor.n; t.i++)
-        if (f->role[t.i].outside)
+        if (f->role[t.i].outside || f->role[t.i].kept)
             all_needed(f, t, &need[t.i]);
     for (uint32_t s = f->schedule->n_steps; s-- > 0;)
         for (uint32_t i = f->schedule->step[s].n; i-- > 0;)
@@ -145,18 +145,27 @@ static Needed *needs_of(const Facts *f) {
     return need;
 }
 
+/* One end of a state need not move: it could stay. */
+static bool may_stay(const Facts *f, TensorId t) {
+    NodeId producer = graph_tensor(f->g, t)->producer;
+    return graph_state_next(f->g, graph_node(f->g, producer)).i != NONE ||
+           (graph_is_output(f->g, t) && graph_state_of(f->g, t).i != NONE &&
+            !f->role[t.i].host_reads);
+}
+
 /* What of it lies in a concat that is outside as well lies there. */
 static uint64_t leaving(const Facts *f, TensorId t) {
     Volume v = plan_volume(f->g, t);
     TensorId parent = f->role[t.i].parent;
-    if (!f->role[t.i].outside ||
+    if (!f->role[t.i].outside || may_stay(f, t) ||
         (parent.i != NONE && f->role[parent.i].outside))
         return 0;
     return (uint64_t)v.c * v.h * v.w;
 }
 
 static uint64_t entering(const Facts *f, TensorId t, const Needed *need) {
-    if (!from_outside(f, t) || !f->role[t.i].engine_reads || !need->some)
+    if (!from_outside(f, t) || !f->role[t.i].engine_reads || !need->some ||
+        may_stay(f, t))
         return 0;
     return product(need) * (need->all_c ? plan_volume(f->g, t).c : 1);
 }

@@ -55,7 +55,7 @@ bool cascade_may_hold(const Decisions *d, uint32_t step) {
     NodeId id = s->slot[0].node;
     const Node *node = graph_node(f->g, id);
     if (s->n != 1 || f->spec->tiling.kind != HW_TILING_SOFTWARE ||
-        d->config->without & cascade_kind(f, id))
+        node_keeps(f, id) || d->config->without & cascade_kind(f, id))
         return false;
     if (is_placed(f, id))
         return concat_may_join(f, id);

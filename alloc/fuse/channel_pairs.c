@@ -44,7 +44,7 @@ static NodeId only_node(const Facts *f, uint32_t step) {
 
 static bool may_run_so(const Decisions *d, NodeId id) {
     const Facts *f = d->f;
-    return id.i != NONE && on_engine(f, id) &&
+    return id.i != NONE && on_engine(f, id) && !node_keeps(f, id) &&
            d->mode[id.i].kind == MODE_WHOLE &&
            f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }

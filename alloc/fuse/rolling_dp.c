@@ -261,7 +261,7 @@ static void apart(Attempt *a) {
 }
 
 bool fit_rolling(Attempt *a) {
-    if (!a->f->spec->tiling.rows.rolls)
+    if (!a->f->spec->tiling.rows.rolls || a->f->kept)
         return false;
     apart(a);
     if (!rolling_choose(&a->d))

@@ -124,7 +124,7 @@ static bool change_try(Attempt *a, Change change, uint32_t *tries) {
 static bool node_passes(Attempt *a, NodeId id, uint32_t *tries) {
     Buffers *p = &a->buffers;
     const Mode *mode = &a->d.mode[id.i];
-    if (mode->kind != MODE_HARDWARE || !mode->nest.c)
+    if (mode->kind != MODE_HARDWARE || !mode->nest.c || node_keeps(a->f, id))
         return false;
     bool was_in = mode->streams_in, was_out = mode->streams_out;
     bool in = !was_in && loaded_for(&a->d, p, id),

@@ -157,9 +157,10 @@ static void kept_buf(const Decisions *d, Buffers *p, uint32_t index,
         p->tied.at[i] = p->tied.at[s->buf];
 }
 
-/* The next image's may come while anything of this one is at work. */
+/* A state; what the next image's may come to while anything of this one is at
+ * work. */
 static bool always_alive(const Facts *f, const AliasClass *alias) {
-    bool any = false, always = false;
+    bool any = false, always = alias->kept;
     for (uint32_t e = 0; e < f->spec->n_engines; e++)
         any |= f->spec->engine[e].ahead;
     for (uint32_t i = 0; i < alias->n_tensors && any; i++)

@@ -102,8 +102,9 @@ uint32_t emit_in_residency(Emit *e, TensorId t, const Residency *s) {
                     .rows = plan_volume(e->f->g, t).h,
                     .whole = volume_in(e->f, alias->root, memory),
                     .part_c = channel_in_alias(e->f, alias, t),
-                    .first = alias->use[s->first].step,
-                    .end = alias->use[s->last].step + 1});
+                    .first = alias->kept ? 0 : alias->use[s->first].step,
+                    .end = alias->kept ? e->f->schedule->n_steps
+                                       : alias->use[s->last].step + 1});
 }
 
 uint32_t emit_resident(Emit *e, TensorId t) {

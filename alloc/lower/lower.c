@@ -152,6 +152,11 @@ static void place_inputs(Emit *e) {
         if (node->op != OP_INPUT)
             continue;
         TensorId t = node->out[0];
+        if (e->f->role[t.i].kept) {
+            const Residencies *stays = emit_stays(e, emit_alias(e, t));
+            e->present[t.i] = emit_in_residency(e, t, &stays->at[0]);
+            continue;
+        }
         uint32_t region =
             region_add(&e->regions, t, (uint32_t)e->f->spec->input, false);
         e->copy[t.i] = emit_outside(e, t, region, 0);

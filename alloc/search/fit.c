@@ -82,6 +82,8 @@ static bool fit_kept(Attempt *a) {
 bool work_fit(Attempt *a) {
     if (!a->settled)
         return false;
+    if (a->f->kept > a->f->total)
+        return false;
     a->keeps_all = fit_kept(a);
     if (a->keeps_all)
         return true;
@@ -91,10 +93,11 @@ bool work_fit(Attempt *a) {
 }
 
 bool work_choose_cascades(Decisions *d) {
-    if (d->f->spec->tiling.kind != HW_TILING_SOFTWARE)
+    if (d->f->spec->tiling.kind != HW_TILING_SOFTWARE ||
+        d->f->kept > d->f->total)
         return false;
     pairs_choose(d);
-    return cascades_known(d, d->f->total) > 0;
+    return cascades_known(d, d->f->total - d->f->kept) > 0;
 }
 
 bool work_fit_cascades(Attempt *a) {

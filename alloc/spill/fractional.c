@@ -389,6 +389,8 @@ static void stay_add(Gaps *x, uint32_t u, uint32_t i) {
     Away away;
     use->retained = 0;
     use->spilled = false;
+    if (alias->kept)
+        return;
     bool filling = is_filling(alias, i);
     uint32_t parts = filled(x->f, alias, i);
     if (!away_find(x->d, alias, i, &away) || (filling && !parts))

@@ -27,7 +27,7 @@
 /* ---- intervals ---- */
 
 static bool interval_may_leave(const AliasClass *alias, uint32_t i) {
-    return !alias->use[i].spilled &&
+    return !alias->use[i].spilled && !alias->kept &&
            (!alias->concat || alias->use[i].step >= alias->complete);
 }
 

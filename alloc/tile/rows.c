@@ -437,7 +437,7 @@ uint64_t tile_bytes(const Facts *f, NodeId id, const Mode *mode) {
 bool mode_next(Decisions *d, NodeId id, uint64_t free) {
     const Facts *f = d->f;
     HwOp op = f->legal[id.i].op;
-    if (d->mode[id.i].kind == MODE_AHEAD)
+    if (d->mode[id.i].kind == MODE_AHEAD || node_keeps(f, id))
         return false;
     switch (f->spec->tiling.kind) {
     case HW_TILING_SOFTWARE:

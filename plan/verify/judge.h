@@ -40,6 +40,15 @@ static inline bool on_engine(const Action *a) {
     return a->kind == ACTION_RUN || a->kind == ACTION_COPY;
 }
 
+/* Whether both hold the same elements of volumes that are alike. */
+static inline bool placement_same(const Placement *a,
+                                  const Placement *b) {
+    return a->memory == b->memory && a->offset == b->offset &&
+           volumes_same(&a->whole, &b->whole) && a->part_c == b->part_c &&
+           a->n_c == b->n_c && a->row == b->row && a->rows == b->rows &&
+           a->col == b->col && a->cols == b->cols && a->ring == b->ring;
+}
+
 /* input_rows.c: whether the rows, columns and padding that a run reads give
  * those that it makes. */
 const char *judge_rows(Judge *j, const Action *a);

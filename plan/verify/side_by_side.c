@@ -64,14 +64,6 @@ static const char *check_apart(Judge *j, const Action *a, const Action *b) {
     return NULL;
 }
 
-/* Whether both hold the same elements of volumes that are alike. */
-static bool same_place(const Placement *a, const Placement *b) {
-    return a->memory == b->memory && a->offset == b->offset &&
-           volumes_same(&a->whole, &b->whole) && a->part_c == b->part_c &&
-           a->n_c == b->n_c && a->row == b->row && a->rows == b->rows &&
-           a->col == b->col && a->cols == b->cols && a->ring == b->ring;
-}
-
 /* What an action writes, it does not read but in the same place. */
 const char *judge_in_place(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
@@ -87,7 +79,7 @@ const char *judge_in_place(Judge *j, const Action *a) {
         bool apart = p->memory != out->memory ||
                      !ranges_overlap(p_first, p_end, first, end) ||
                      parts_apart(p, p_row, p_rows, out, row, rows);
-        if (!apart && !(in_place && same_place(p, out)))
+        if (!apart && !(in_place && placement_same(p, out)))
             return judge_says(j, out, "is written over its operand");
     }
     return NULL;

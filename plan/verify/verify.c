@@ -456,6 +456,34 @@ static bool lies_outside(Judge *j, TensorId t) {
     return false;
 }
 
+/* Where the state begins: outside, or in active memory where it stays. */
+static const Placement *state_place(const Judge *j, const Node *input) {
+    const Placement *found = NULL;
+    for (uint32_t i = 0; i < j->plan->n_placements; i++) {
+        const Placement *p = &j->plan->placement[i];
+        if (same_tensor(p->tensor, input->out[0]) &&
+            (!found || role_of(j, i) != HW_ACTIVE))
+            found = p;
+    }
+    return found;
+}
+
+/* Whether the state lies in active memory alone, and what it is in the next
+ * call there, at the end. */
+static bool state_stays(Judge *j, TensorId next) {
+    NodeId input = graph_state_of(j->g, next);
+    if (input.i == NONE)
+        return false;
+    const Placement *state = state_place(j, graph_node(j->g, input));
+    for (uint32_t i = 0; state && i < j->plan->n_placements; i++) {
+        const Placement *p = &j->plan->placement[i];
+        if (same_tensor(p->tensor, next) && placement_same(p, state) &&
+            areas_read(j->areas, p, all_of(p)))
+            return true;
+    }
+    return false;
+}
+
 static const char *check_end(Judge *j) {
     for (uint32_t s = 0; s < j->plan->schedule->n_steps; s++) {
         const Step *step = &j->plan->schedule->step[s];
@@ -468,7 +496,8 @@ static const char *check_end(Judge *j) {
         }
     }
     for (uint32_t i = 0; i < j->g->output.n; i++)
-        if (!lies_outside(j, j->g->output.at[i]))
+        if (!lies_outside(j, j->g->output.at[i]) &&
+            !state_stays(j, j->g->output.at[i]))
             return arena_printf(j->arena, "output %s is nowhere outside",
                                 tensor_name(j, j->g->output.at[i]));
     return NULL;
@@ -500,6 +529,14 @@ static void write_inputs(Judge *j) {
             role_of(j, i) == HW_INPUT && p->part_c == 0 &&
             !areas_find(j->areas, p))
             do_write(j, i, all_of(p));
+    }
+    for (uint32_t i = 0; i < j->g->node.n; i++) {
+        const Node *node = &j->g->node.at[i];
+        const Placement *p = NULL;
+        if (graph_state_next(j->g, node).i != NONE)
+            p = state_place(j, node);
+        if (p && j->spec->memory[p->memory].role == HW_ACTIVE)
+            do_write(j, (uint32_t)(p - j->plan->placement), all_of(p));
     }
 }
 
