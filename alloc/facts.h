@@ -66,11 +66,12 @@ typedef struct Memo {
     NestKnown **nest;     /* by node, then style; NULL: not yet */
     NestTable **table;    /* the same, where time is weighed; or NULL */
     NestKnown **smallest; /* with it: the smallest tiles, in Mode.nest.over */
-    RowTileRows *row_tiles; /* rows.c: what was asked last */
-    BoxKnown *boxes;        /* boxes.c: by node */
-    uint32_t *channel_tile; /* channels.c: by node: its quanta; 0: not yet */
+    RowTileRows *row_tiles;  /* rows.c: what was asked last */
+    BoxKnown *boxes;         /* boxes.c: by node */
+    uint32_t *channel_tile;  /* channels.c: by node: its quanta; 0: not yet */
+    uint32_t *input_quantum; /* ... likewise */
     Truth *parts; /* by node, of concats: whether a cascade may hold it */
-    MemoTable *memo_table;  /* what was placed, and which shares leave */
+    MemoTable *memo_table; /* what was placed, and which shares leave */
 } Memo;
 
 typedef struct Facts {

@@ -29,8 +29,10 @@ typedef struct Mode {
                         * none. fused pairs: of these */
     uint32_t cols;     /* row tiles: boxes of so many columns, of `rows` rows
                         * and `channels` channels; 0: none */
-    bool channels_outer; /* boxes: all of some channels, then the next ones */
-    uint32_t rank;       /* hardware: which of mode_style's rows */
+    uint32_t in_channels; /* boxes: input channels that are added up at a time;
+                           * 0: all */
+    bool channels_outer;  /* boxes: all of some channels, then the next ones */
+    uint32_t rank;        /* hardware: which of mode_style's rows */
     int32_t style;
     uint32_t tile_w, tile_h;
     Nest nest;

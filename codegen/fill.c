@@ -403,6 +403,7 @@ void set_weights(const Filler *e, HwFields *f, const Action *action) {
     set(f, HW_F_WEIGHTS_FIRST, b->c);
     set(f, HW_F_WEIGHTS_LAST, (int64_t)b->c + b->n_c - 1);
     set(f, HW_F_WEIGHTS_TAPS, b->taps);
+    set(f, HW_F_WEIGHTS_IN, b->in_c);
     set(f, HW_F_WEIGHTS_MEMORY, e->spec->memory[b->from].id);
 }
 
@@ -426,4 +427,9 @@ void set_run(const Filler *e, HwFields *f, const Action *action) {
     set_tile(e, f, action);
     if (action->weights)
         set_weights(e, f, action);
+    if (hwspec_adds_up(e->spec, action->legal.op, action->legal.engine)) {
+        Addends x = action_addends(e->plan, action);
+        set(f, HW_F_SUMS_FIRST, addends_begin(x));
+        set(f, HW_F_SUMS_LAST, addends_end(x));
+    }
 }

@@ -155,7 +155,9 @@ static void put_operand(JsonOut *out, const HwSpec *spec,
                     weights ? o->cols : o->rows);
     if (weights)
         json_out_number(out, "first_channel", o->first_channel);
-    else
+    if (weights && o->some_inputs)
+        json_out_number(out, "first_input", o->first_input);
+    if (!weights)
         json_out_number(out, "columns", o->cols);
     if (!weights) {
         if (o->strided)
@@ -225,6 +227,13 @@ static void put_fields(JsonOut *out, const HwSpec *spec, const HwInsn *insn) {
         json_out_close(out);
 }
 
+static void put_sums(JsonOut *out, const Record *r) {
+    json_out_object(out, "sums");
+    json_out_value(out, "first", cJSON_CreateBool(r->sums_first));
+    json_out_value(out, "last", cJSON_CreateBool(r->sums_last));
+    json_out_close(out);
+}
+
 /* What averages divide by where their windows go beyond the volume. */
 static void put_divisor(JsonOut *out, const HwSpec *spec, const Record *r) {
     bool averages = r->op == HW_OP_POOL_AVG || r->op == HW_OP_CONV_POOL_AVG;
@@ -250,6 +259,8 @@ static void put_record(JsonOut *out, const Listing *listing, uint32_t i) {
     if (r->unit < listing->spec->n_engines)
         put_fields(out, listing->spec, &listing->insn[i]);
     put_divisor(out, listing->spec, r);
+    if (r->adds_up)
+        put_sums(out, r);
     json_out_list(out, "operands");
     for (uint32_t k = 0; k < r->n; k++)
         put_operand(out, listing->spec, &r->operand[k]);

@@ -27,6 +27,8 @@ typedef struct RecordOperand {
     uint32_t pitch; /* line buffers: columns of the tensor */
     Quant quant;
     uint32_t first_channel; /* weights: of the layer's output channels */
+    uint32_t first_input;   /* ... of its input channels, */
+    bool some_inputs;       /* ... where it may be some of them */
     uint64_t address;       /* bytes: of its first element */
     bool strided; /* element (c, h, w) lies stride[0] * c + stride[1] * h +
                    * stride[2] * w bytes further; 0 along what it has one of */
@@ -48,6 +50,8 @@ struct Record {
     uint32_t tile_c, tile_in_c;          /* 0: tiles have all channels, */
     uint64_t tile_weights[2], tile_sums; /* ... and none of these. Bytes in */
     uint64_t tile_input[2];              /* the first active memory */
+    bool adds_up; /* some input channels, or all; sums lie in `out`: */
+    bool sums_first, sums_last; /* they begin; the result is made */
     uint32_t n_waits;
     const uint32_t *wait; /* instructions that have ended when it starts */
 };

@@ -122,6 +122,8 @@ static RecordOperand weights_of(const Maker *m, const Action *a) {
         .rows = 1,
         .cols = b->taps,
         .first_channel = b->c,
+        .first_input = b->in_c,
+        .some_inputs = hwspec_adds_up(m->spec, a->legal.op, a->legal.engine),
         .address = b->offset,
         .strided = true,
         .stride = {b->taps * element, 0, element}};
@@ -144,6 +146,10 @@ static void add_run(const Maker *m, const Action *a, Record *r) {
         r, operand_of(m, HW_OUT, a->out, a->row, a->rows, a->col, a->cols));
     if (a->weights)
         add_operand(r, weights_of(m, a));
+    Addends x = action_addends(m->plan, a);
+    r->adds_up = hwspec_adds_up(m->spec, a->legal.op, a->legal.engine);
+    r->sums_first = addends_begin(x);
+    r->sums_last = addends_end(x);
     if (a->style < 0)
         return;
     const HwTileStyle *style = &m->spec->tiling.tiles.style[a->style];

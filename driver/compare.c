@@ -103,6 +103,12 @@ static TensorId original_of(const Comparison *c, const Action *action) {
     return graph_tensor(c->pipeline->graph, out->tensor)->origin;
 }
 
+/* Another makes the result of them. */
+static bool leaves_sums(const Comparison *c, const Action *action) {
+    return action->kind == ACTION_RUN && action->n_in &&
+           !addends_end(action_addends(c->pipeline->plan, action));
+}
+
 uint32_t compare_missing(const Comparison *c,
                          const char *names[COMPARE_NAMES]) {
     uint32_t missing = 0;
@@ -110,7 +116,8 @@ uint32_t compare_missing(const Comparison *c,
         const Action *action =
             &c->pipeline->plan->action[c->pipeline->action_of[i]];
         TensorId tensor = original_of(c, action);
-        if (c->seen[i] || tensor.i == NONE || !c->known[tensor.i])
+        if (c->seen[i] || tensor.i == NONE || !c->known[tensor.i] ||
+            leaves_sums(c, action))
             continue;
         if (missing < COMPARE_NAMES)
             names[missing] = graph_node(c->pipeline->graph, action->node)->name;

@@ -34,6 +34,8 @@ class Machine:
         self.rule = {r["layer"]: r for r in manifest["layers"]}
         with open(os.path.join(os.path.dirname(path), manifest["file"]), "rb") as file:
             data = file.read()
+        self.shape = {c["layer"]: c["shape"] for c in manifest["constants"]
+                      if c["role"] == "weight"}
         self.constant = {
             (c["layer"], c["role"]): struct.unpack_from(
                 f"<{math.prod(c['shape'])}{LETTER[c['type']]}", data, c["offset"])
@@ -74,23 +76,43 @@ def windows(fields, a, out):
                    else None for y, x in taps]
 
 
-def products(m, layer, fields, a, out, weights):
-    """Convolutions of one group, and inner products."""
+def block(constant, weights, shape):
+    """Of [out][in][tap] those of some output channels, and of some input ones."""
+    taps, each = math.prod(shape[1:]), math.prod(shape[2:])
+    first = weights.get("first_input", 0) * each
+    channels = range(weights["first_channel"],
+                     weights["first_channel"] + weights["channels"])
+    return [v for c in channels
+            for v in constant[c * taps + first:c * taps + first + weights["taps"]]]
+
+
+def products(m, record, fields, a, out, weights):
+    """Convolutions of one group, and inner products: results, or sums that the
+    next record goes on with."""
+    layer, part = record["layer"], record.get("sums", {"first": True, "last": True})
     rule = m.rule.get(layer)
     zero = rule["zero_in"][0] if rule else 0
     x = [v - zero for v in m.get(a)]
     size, n = a["rows"] * a["columns"], out["channels"]
     w = m.get(weights) if weights else m.constant[layer, "weight"]
-    bias = m.constant.get((layer, "bias"), [0] * n)
+    first = weights["first_channel"] if weights else 0
+    bias = m.constant.get((layer, "bias")) if part["first"] else None
+    bias = bias[first:] if bias else [0] * n
     places = list(windows(fields, a, out)) if fields.get("kernel.w") else [range(size)]
     taps, results = len(w) // n, []
     columns = [[x[c * size + p] if p is not None else 0
                 for c in range(a["channels"]) for p in pixel] for pixel in places]
     for k in range(n):
         row = w[k * taps:(k + 1) * taps]
-        sums = [bias[k] + sum(map(lambda u, v: u * v, row, c)) for c in columns]
-        results += [m.scaled(layer, k, s) for s in sums] if rule else sums
-    return results
+        results += [bias[k] + sum(map(lambda u, v: u * v, row, c)) for c in columns]
+    if not part["first"]:
+        results = [sum(both) for both in zip(m.get(out), results)]
+    if not part["last"]:
+        return results
+    each = len(columns)
+    if rule:
+        results = [m.scaled(layer, first + i // each, s) for i, s in enumerate(results)]
+    return m.finished(layer, results)
 
 
 def pools(m, layer, fields, a, out, divisor):
@@ -131,12 +153,12 @@ def run(m, record):
     a, b, out, weights = (operand.get(r) for r in ("in", "in2", "out", "weights"))
     what = m.host[layer] if record["operation"] == "host" else record["operation"]
     if what == "load_weights":
-        first = weights["first_channel"] * weights["taps"]
-        m.put(weights, m.constant[record["constants"], "weight"][first:])
+        m.put(weights, block(m.constant[record["constants"], "weight"], weights,
+                             m.shape[record["constants"]]))
     elif what in ("load", "store"):
         m.put(out, m.get(a))
     elif what in ("conv", "fc"):
-        m.put(out, m.finished(layer, products(m, layer, fields, a, out, weights)))
+        m.put(out, products(m, record, fields, a, out, weights))
     elif what in ("pool_max", "pool_avg"):
         values = pools(m, layer, fields, a, out, record.get("divisor"))
         m.put(out, m.finished(layer, values))

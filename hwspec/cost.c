@@ -107,6 +107,11 @@ uint64_t hwspec_tile_cycles(const HwSpec *spec, const HwMemory *memory,
                                   layout_contiguous(memory->layout, whole, &v));
 }
 
+uint64_t hwspec_bias_elements(const HwSpec *spec, uint32_t channels) {
+    uint64_t one = spec->memory[spec->bias].layout->element;
+    return ceil_div(channels * one, spec->element);
+}
+
 uint64_t hwspec_staged_cycles(const HwSpec *spec, const HwMemory *from,
                               uint64_t elements) {
     double bytes = (double)round_up(elements * spec->element, from->burst);

@@ -61,6 +61,8 @@ uint64_t hwspec_tile_cycles(const HwSpec *spec, const HwMemory *memory,
 /* Cycles that so many weights take from there into active memory. */
 uint64_t hwspec_staged_cycles(const HwSpec *spec, const HwMemory *from,
                               uint64_t elements);
+/* So many biases, as they lie on chip, in elements of the machine. */
+uint64_t hwspec_bias_elements(const HwSpec *spec, uint32_t channels);
 
 /* Cycles that the host takes for a layer of so many products, whose operands,
  * constants and result are so many bytes. */

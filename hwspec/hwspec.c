@@ -9,10 +9,10 @@
 #include <string.h>
 
 const char *const hw_role_name[HW_ROLES + 1] = {
-    [HW_ACTIVE] = "active",      [HW_BACKING] = "backing",
-    [HW_INPUT] = "input",        [HW_OUTPUT] = "output",
-    [HW_WEIGHTS] = "weights",    [HW_CONSTANTS] = "constants",
-    [HW_REGISTERS] = "registers"};
+    [HW_ACTIVE] = "active",       [HW_BACKING] = "backing",
+    [HW_INPUT] = "input",         [HW_OUTPUT] = "output",
+    [HW_WEIGHTS] = "weights",     [HW_BIAS] = "bias",
+    [HW_CONSTANTS] = "constants", [HW_REGISTERS] = "registers"};
 
 const char *const hw_operand_name[HW_OPERANDS + 1] = {
     [HW_IN] = "in", [HW_IN2] = "in2", [HW_OUT] = "out"};
@@ -172,6 +172,15 @@ bool hwspec_stages(const HwSpec *spec, HwOp op) {
                        op == HW_OP_CONV_POOL_MAX || op == HW_OP_CONV_POOL_AVG ||
                        op == HW_OP_FC;
     return spec->tiling.rows.weights_from && has_weights;
+}
+
+bool hwspec_adds_up(const HwSpec *spec, HwOp op, int32_t engine) {
+    return engine >= 0 && spec->engine[engine].sums &&
+           (op == HW_OP_CONV || op == HW_OP_FC) && hwspec_stages(spec, op);
+}
+
+bool hwspec_loads_bias(const HwSpec *spec, HwOp op) {
+    return spec->bias && hwspec_stages(spec, op);
 }
 
 bool hwspec_parts_between(const HwSpec *spec, const HwMemory *memory) {

@@ -77,7 +77,8 @@ typedef enum HwRole {
     HW_BACKING,   /* what does not fit goes there */
     HW_INPUT,     /* network inputs, and what the host gives to engines */
     HW_OUTPUT,    /* network outputs, and what engines give to the host */
-    HW_WEIGHTS,   /* on chip, beside active memory: weights that were loaded */
+    HW_WEIGHTS,   /* on chip, beside active memory: weights that were loaded, */
+    HW_BIAS,      /* ... biases that were */
     HW_CONSTANTS, /* of bundles: what layers bring along */
     HW_REGISTERS, /* known to the steps of instructions alone */
     HW_ROLES
@@ -249,6 +250,9 @@ typedef struct HwEngine {
     HwDivisor divisor;     /* of average pooling */
     uint32_t part_align;   /* channels: where a part of a volume may start */
     uint32_t lies[HW_OPERANDS]; /* bit (1 << memory): where each may lie */
+    /* the same of what it reads besides, and of sums that other instructions go
+     * on with, which lie where the result will; 0: not said */
+    uint32_t weights, bias, sums;
     uint32_t beside; /* bit (1 << engine): what can run in the same step */
     const HwArith *arithmetic; /* NULL: not said */
     bool has_time;             /* it has prices: hwspec/format/price.c */
@@ -466,6 +470,7 @@ typedef struct HwSpec {
                         * first. They are of one layout */
     uint32_t weights;  /* index: where weights lie that `weights_from` loads: a
                         * memory of that role, else the first active one */
+    uint32_t bias; /* index: the memory of that role; 0: engines have them */
     uint32_t n_engines;
     const HwEngine *engine;
     uint32_t n_arithmetics;
@@ -568,6 +573,11 @@ static inline bool hwspec_by_columns(const HwSpec *spec) {
 }
 /* Whether the weights of such layers are loaded to where engines read them. */
 bool hwspec_stages(const HwSpec *spec, HwOp op);
+/* Whether an instruction of the engine may add up some of the input channels,
+ * and leave the sums where the result will lie for the next one. */
+bool hwspec_adds_up(const HwSpec *spec, HwOp op, int32_t engine);
+/* Whether it reads biases that were loaded. */
+bool hwspec_loads_bias(const HwSpec *spec, HwOp op);
 
 /* Whether an instruction can have channels [c, c + n) of the whole for an
  * operand there: they lie as a volume of their own does, or the machine's

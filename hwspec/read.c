@@ -295,38 +295,22 @@ static const Key top_keys[] = {
 const Section read_top_section = SECTION("", top_keys);
 
 const Section *const hwspec_sections[] = {
-    &read_top_section,
-    &read_machine_section,
-    &read_native_section,
-    &read_memory_section,
-    &read_ports_section,
-    &read_cores_section,
-    &read_layout_section,
-    &read_axis_section,
-    &read_case_section,
-    &read_when_section,
-    &read_arith_section,
-    &read_codes_section,
-    &read_zero_section,
-    &read_stage_section,
-    &read_table_section,
-    &read_engine_section,
-    &read_operands_section,
-    &read_unroll_section,
-    &read_dma_section,
-    &read_replication_section,
-    &read_copies_section,
-    &read_tiling_section,
-    &read_style_section,
-    &read_weight_cache_section,
-    &read_limits_section,
-    &read_rewrites_section,
-    &read_listing_section,
-    &read_bundle_section,
-    &read_host_section,
-    &read_numbers_section,
-    &read_cost_section,
-    NULL,
+    &read_top_section,      &read_machine_section,
+    &read_native_section,   &read_memory_section,
+    &read_ports_section,    &read_cores_section,
+    &read_layout_section,   &read_axis_section,
+    &read_case_section,     &read_when_section,
+    &read_arith_section,    &read_codes_section,
+    &read_zero_section,     &read_stage_section,
+    &read_table_section,    &read_engine_section,
+    &read_operands_section, &read_unroll_section,
+    &read_dma_section,      &read_replication_section,
+    &read_copies_section,   &read_tiling_section,
+    &read_style_section,    &read_weight_cache_section,
+    &read_limits_section,   &read_rewrites_section,
+    &read_listing_section,  &read_bundle_section,
+    &read_host_section,     &read_numbers_section,
+    &read_cost_section,     NULL,
 };
 
 /* Keys that earlier versions had: they are passed over, with a warning. */
@@ -383,6 +367,7 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
         spec->format = format_read(arena, diag, spec, root);
     check_prices(&r, root);
     check_dma(&r);
+    check_operand_roles(&r, yaml_get(root, "engines"));
     pass_retired(diag, root);
     yaml_check_used(diag, root);
     return diag_errors(diag) > errors ? NULL : spec;

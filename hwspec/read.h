@@ -21,7 +21,7 @@ typedef struct Reader {
     HwEngine *engine;
     uint32_t n_layouts;
     Layout *layout;
-    HwArith *arith; /* spec->arithmetic, to be written */
+    HwArith *arith;    /* spec->arithmetic, to be written */
     bool runs_unclear; /* a mistake in what engines run was told: nothing more
                           is said of what they do not */
 } Reader;
@@ -110,6 +110,8 @@ ReadValue read_tiling;
 ReadValue read_dma; /* read_dma.c */
 /* Behind all sections: whether each transfer has a unit. */
 void check_dma(Reader *r);
+/* ... whether what engines read besides volumes lies where it is loaded. */
+void check_operand_roles(Reader *r, YamlNode *engines);
 ReadValue read_costs;   /* read_costs.c */
 ReadValue read_cycles;  /* read_cycles.c; const HwCycles * */
 ReadValue read_numbers; /* read_numbers.c; `out` is the HwNumbers */

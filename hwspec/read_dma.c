@@ -6,7 +6,8 @@
  */
 #include "hwspec/read.h"
 
-static const HwOps moves = HW_BIT(LOAD) | HW_BIT(STORE) | HW_BIT(LOAD_WEIGHTS);
+static const HwOps moves =
+    HW_BIT(LOAD) | HW_BIT(STORE) | HW_BIT(LOAD_WEIGHTS) | HW_BIT(LOAD_BIAS);
 
 static bool read_moves(Reader *r, YamlNode *node, void *out) {
     HwOps ops;
@@ -37,7 +38,8 @@ static bool read_outside(Reader *r, YamlNode *node, void *out) {
 }
 
 static const Key dma_keys[] = {
-    NEED("moves", read_moves, HwDma, ops, "list of load, store, load_weights"),
+    NEED("moves", read_moves, HwDma, ops,
+         "list of load, store, load_weights, load_bias"),
     KEY("memories", read_outside, HwDma, memories,
         "outside of active memory, from or to which; else any"),
 };
@@ -87,4 +89,6 @@ void check_dma(Reader *r) {
     need_unit(r, HW_OP_LOAD, spec->backings | UINT32_C(1) << spec->input);
     need_unit(r, HW_OP_STORE, spec->backings | UINT32_C(1) << spec->output);
     need_unit(r, HW_OP_LOAD_WEIGHTS, spec->tiling.rows.weights_in);
+    if (spec->bias)
+        need_unit(r, HW_OP_LOAD_BIAS, spec->tiling.rows.weights_in);
 }

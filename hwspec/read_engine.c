@@ -6,6 +6,8 @@
  */
 #include "hwspec/read.h"
 
+#include <string.h>
+
 /* What no engine runs: it moves data, or none, or is the host's. */
 static HwOps not_for_engines(void) {
     return hw_ops_with(HW_MOVE | HW_NOTE) & ~hw_ops_with(HW_ANY);
@@ -141,6 +143,16 @@ static const Key operand_keys[] = {
     OPERAND("in", HW_IN, "the first input; else in `memories`"),
     OPERAND("in2", HW_IN2, "any other input; else where `in` may lie"),
     OPERAND("out", HW_OUT, "the result; else in `memories`"),
+    KEY("weights", read_memory_set, HwEngine, weights,
+        "weights that `tiling.weights_from` loads; else the memory of that "
+        "role, or the first active one"),
+    KEY("bias", read_memory_set, HwEngine, bias,
+        "biases that are loaded: the memory of that role; else the engine has "
+        "them"),
+    KEY("sums", read_memory_set, HwEngine, sums,
+        "where sums of some of the input channels lie for the next "
+        "instruction, which goes on with them: where the result will; else "
+        "each instruction adds up all channels"),
 };
 const Section read_operands_section =
     SECTION("engines.*.operands", operand_keys);
@@ -240,6 +252,67 @@ static void check_operands(Reader *r, const YamlNode *node,
                        "engine `%s` needs an active memory for its operand "
                        "`%s`",
                        engine->name, hw_operand_name[i]);
+}
+
+/* What is loaded has one memory of its role. */
+static void check_loaded(Reader *r, const YamlNode *node,
+                         const HwEngine *engine, const char *key, uint32_t set,
+                         uint32_t memory, bool loads) {
+    const YamlNode *at = yaml_get(yaml_get(node, "operands"), key);
+    if (at && !loads)
+        diag_error(r->diag, at->loc,
+                   "engine `%s` reads its %s from a memory, but nothing loads "
+                   "them: `tiling.weights_from`%s",
+                   engine->name, key,
+                   strcmp(key, "bias") == 0 ? ", and a memory of role `bias`"
+                                            : "");
+    else if (at && set != UINT32_C(1) << memory)
+        diag_error(r->diag, at->loc,
+                   "the %s of engine `%s` are loaded into "
+                   "`%s`, and nowhere else",
+                   key, engine->name, r->spec->memory[memory].name);
+}
+
+enum { SUM_BYTES = 4 };
+
+/* Sums lie where results do, in elements that hold them. */
+static void check_sums(Reader *r, const YamlNode *node,
+                       const HwEngine *engine) {
+    const YamlNode *at = yaml_get(yaml_get(node, "operands"), "sums");
+    const HwSpec *spec = r->spec;
+    if (!at)
+        return;
+    if (!spec->tiling.rows.weights_from)
+        diag_error(r->diag, at->loc,
+                   "instructions that go on with the sums of others need "
+                   "`tiling.weights_from`");
+    for (uint32_t m = 0; m < spec->n_memories; m++) {
+        const HwMemory *memory = &spec->memory[m];
+        bool sums = engine->sums >> m & 1;
+        if (sums != (engine->lies[HW_OUT] >> m & 1))
+            diag_error(r->diag, at->loc,
+                       sums ? "engine `%s` leaves sums in `%s`, but no results"
+                            : "engine `%s` leaves results in `%s`, but no sums",
+                       engine->name, memory->name);
+        else if (sums && memory->layout->element < SUM_BYTES)
+            diag_error(r->diag, at->loc,
+                       "sums take %d bytes, an element of `%s` %u", SUM_BYTES,
+                       memory->name, memory->layout->element);
+    }
+}
+
+void check_operand_roles(Reader *r, YamlNode *node) {
+    const HwSpec *spec = r->spec;
+    bool loads = spec->tiling.rows.weights_from;
+    for (uint32_t i = 0; i < spec->n_engines; i++) {
+        const HwEngine *engine = &spec->engine[i];
+        const YamlNode *own = yaml_get(node, engine->name);
+        check_loaded(r, own, engine, "weights", engine->weights, spec->weights,
+                     loads);
+        check_loaded(r, own, engine, "bias", engine->bias, spec->bias,
+                     loads && spec->bias);
+        check_sums(r, own, engine);
+    }
 }
 
 static void read_engine(Reader *r, YamlNode *node, HwEngine *engine) {

@@ -79,7 +79,8 @@ static const Key memory_keys[] = {
          "network; constants: what layers "
          "bring along, of bundles; weights: on chip, where "
          "`tiling.weights_from` "
-         "puts weights, and nothing else lies; registers: known to the steps of "
+         "puts weights, and nothing else lies; bias: the same of biases; "
+         "registers: known to the steps of "
          "`templates` alone"),
     NEED("size", read_memory_size, HwMemory, size, "bytes"),
     KEY("unit", read_bytes32, HwMemory, unit,
@@ -271,6 +272,8 @@ static void find_roles(Reader *r, const YamlNode *node) {
     spec->constants = only(r, HW_CONSTANTS);
     int32_t weights = only(r, HW_WEIGHTS);
     spec->weights = weights < 0 ? 0 : (uint32_t)weights;
+    int32_t bias = only(r, HW_BIAS);
+    spec->bias = bias < 0 ? 0 : (uint32_t)bias;
     spec->input = need_role(r, node, HW_INPUT);
     spec->output = need_role(r, node, HW_OUTPUT);
     if (spec->n_active == 0)

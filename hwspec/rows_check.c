@@ -146,7 +146,7 @@ static void check_operands(Diag *diag, const HwSpec *spec,
         HwOp op = (HwOp)i;
         const HwRow *row = row_for(set, op);
         if (!row || op == HW_OP_CONCAT || op == HW_OP_LOAD_WEIGHTS ||
-            op == HW_OP_HOST || op == HW_OP_LAYER)
+            op == HW_OP_LOAD_BIAS || op == HW_OP_HOST || op == HW_OP_LAYER)
             continue;
         check_operand(diag, spec, row, op, HW_IN);
         if (insn_is_binary(op))
@@ -273,6 +273,10 @@ static void check_weights(Diag *diag, const HwSpec *spec,
         diag_error(diag, spec->memory[spec->weights].loc,
                    "nothing loads `%s`: weights need `tiling.weights_from`",
                    spec->memory[spec->weights].name);
+    if (!spec->tiling.rows.weights_from && spec->bias)
+        diag_error(diag, spec->memory[spec->bias].loc,
+                   "nothing loads `%s`: biases need `tiling.weights_from`",
+                   spec->memory[spec->bias].name);
     if (!spec->tiling.rows.weights_from)
         return;
     if (!row_for(set, HW_OP_LOAD_WEIGHTS))
@@ -292,6 +296,47 @@ static void check_weights(Diag *diag, const HwSpec *spec,
                            "`%s`",
                            row->mnemonic, hw_field_name[field[i]]);
     }
+}
+
+static void need_fields(Diag *diag, const HwRow *row, const HwField *field,
+                        uint32_t n, const char *why) {
+    for (uint32_t i = 0; row && i < n; i++)
+        if (!says(row, field[i]))
+            diag_error(diag, row->loc, "%s, but %s does not tell `%s`", why,
+                       row->mnemonic, hw_field_name[field[i]]);
+}
+
+/* Sums that go on are told, as is of which input channels weights are. */
+static void check_sums(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
+    static const HwField field[] = {HW_F_WEIGHTS_IN, HW_F_SUMS_FIRST,
+                                    HW_F_SUMS_LAST};
+    const char *why = "engines go on with sums (`operands.sums`)";
+    bool any = false;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+        if (hwspec_adds_up(spec, (HwOp)op, hwspec_engine(spec, (HwOp)op))) {
+            need_fields(diag, row_for(set, (HwOp)op), field, 3, why);
+            any = true;
+        }
+    if (any)
+        need_fields(diag, row_for(set, HW_OP_LOAD_WEIGHTS), field, 1, why);
+}
+
+/* Biases that are loaded have a row that loads them, and readers. */
+static void check_bias(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
+    static const HwField field[] = {HW_F_BIAS_ADDR, HW_F_WEIGHTS_FIRST,
+                                    HW_F_WEIGHTS_LAST, HW_F_WEIGHTS_MEMORY};
+    const char *why = "a memory has the role `bias`";
+    uint32_t in = spec->tiling.rows.weights_in, several = (in & (in - 1)) != 0;
+    if (!spec->bias || !spec->tiling.rows.weights_from)
+        return;
+    if (!row_for(set, HW_OP_LOAD_BIAS))
+        diag_error(diag, spec->loc,
+                   "a memory has the role `bias`, but no instruction is for "
+                   "`load_bias`");
+    need_fields(diag, row_for(set, HW_OP_LOAD_BIAS), field, 3 + several, why);
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+        if (hwspec_loads_bias(spec, (HwOp)op))
+            need_fields(diag, row_for(set, (HwOp)op), field, 1, why);
 }
 
 /* A memory's id must name one memory where rows use it. */
@@ -390,6 +435,8 @@ void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_rings(diag, spec, set);
     check_lines(diag, spec, set);
     check_weights(diag, spec, set);
+    check_sums(diag, spec, set);
+    check_bias(diag, spec, set);
     check_row_taps(diag, spec);
     check_ids(diag, spec, set);
     check_encodings(diag, set);

@@ -39,11 +39,10 @@ static uint64_t pool_taps(const Graph *g, const Node *node) {
 }
 
 static uint64_t conv_inner(const HwSpec *spec, const HwEngine *engine,
-                           const Graph *g, const Node *node) {
+                           const Node *node, uint32_t channels) {
     const ConvAttr *conv = &node->attr.conv;
     uint32_t groups = conv->groups ? conv->groups : 1;
-    return hwspec_conv_steps(spec, engine, NULL,
-                             plan_volume(g, node->in[0]).c / groups,
+    return hwspec_conv_steps(spec, engine, NULL, channels / groups,
                              conv->kernel[0], conv->kernel[1]);
 }
 
@@ -63,6 +62,7 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     const HwEngine *engine = &spec->engine[a->legal.engine];
     const Node *node = graph_node(g, a->node);
     Volume in = plan_volume(g, node->in[0]);
+    in.c = action_addends(plan, a).n;
     uint64_t inner = 1;
     uint32_t rows = a->rows, cols = a->cols;
     if (a->legal.op == HW_OP_ATTENTION) {
@@ -75,7 +75,7 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     }
     if (node->op == OP_CONV || node->op == OP_CONV_POOL ||
         node->op == OP_DECONV)
-        inner = conv_inner(spec, engine, g, node);
+        inner = conv_inner(spec, engine, node, in.c);
     else if (node->op == OP_MIX)
         inner = hwspec_inner_steps(spec, engine, NULL,
                                    in.c / node->attr.mix.groups, 1);

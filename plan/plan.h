@@ -43,11 +43,13 @@ typedef enum ActionKind {
     ACTION_WEIGHTS /* block `weights` of `node` -> its memory */
 } ActionKind;
 
-/* Weights of a layer's output channels [c, c + n_c), `taps` of each, in the
- * memory for weights, from one load on. */
+/* Weights of a layer's output channels [c, c + n_c), `taps` of each, which are
+ * those of some of its input channels, in the memory for weights, from one load
+ * on. */
 typedef struct WeightBlock {
     NodeId node;
     uint32_t c, n_c, taps;
+    uint32_t in_c; /* the first of their input channels */
     uint32_t from; /* memory that it is loaded from */
     uint64_t offset, bytes;
 } WeightBlock;
@@ -199,6 +201,26 @@ typedef struct PlanStepUse {
     const uint32_t *placement; /* alive in active memory, largest first */
 } PlanStepUse;
 uint32_t plan_step_use(Arena *arena, const Plan *plan, const PlanStepUse **out);
+
+/* Input channels that a run adds up, of those that its node has. */
+typedef struct Addends {
+    uint32_t first, n, all;
+} Addends;
+static inline Addends action_addends(const Plan *plan, const Action *a) {
+    const Graph *g = plan->schedule->graph;
+    const Node *node = graph_node(g, a->node);
+    const Placement *in = &plan->placement[a->in[0]];
+    uint32_t all = plan_volume(g, node->in[0]).c;
+    bool some = (node->op == OP_CONV && node->attr.conv.groups < 2) ||
+                node->op == OP_FC;
+    return some ? (Addends){in->c, in->n_c, all} : (Addends){0, all, all};
+}
+static inline bool addends_begin(Addends x) {
+    return x.first == 0;
+}
+static inline bool addends_end(Addends x) {
+    return x.first + x.n == x.all;
+}
 
 /* Whether it moves values between memories. */
 static inline bool is_move(const Action *a) {

@@ -51,8 +51,8 @@ static void print_rows(Text *text, const Action *a) {
 
 static void print_block(Text *text, const Plan *plan, const Action *a) {
     const WeightBlock *b = &plan->block[a->weights - 1];
-    text_addf(text, " weights %u..%u at 0x%llx bytes %llu", b->c,
-              b->c + b->n_c - 1, (unsigned long long)b->offset,
+    text_addf(text, " weights %u..%u from %u at 0x%llx bytes %llu", b->c,
+              b->c + b->n_c - 1, b->in_c, (unsigned long long)b->offset,
               (unsigned long long)b->bytes);
 }
 

@@ -86,7 +86,8 @@ static uint64_t run_work(const Plan *plan, const Action *a) {
     const Node *node = graph_node(g, a->node);
     Volume v = plan_volume(g, node->out[0]);
     uint32_t channels = plan->placement[a->out].n_c;
-    uint64_t row = row_work(g, node) / v.w * a->cols;
+    Addends x = action_addends(plan, a);
+    uint64_t row = row_work(g, node) / v.w * a->cols / x.all * x.n;
     return channels < v.c ? row / v.c * channels * a->rows : row * a->rows;
 }
 
@@ -101,6 +102,8 @@ static bool is_listed(const Plan *plan, const Action *a) {
 static uint64_t run_again(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
     Volume v = plan_volume(g, graph_node(g, a->node)->out[0]);
+    if (!addends_end(action_addends(plan, a)))
+        return 0;
     uint64_t channels = a->weights ? plan->placement[a->out].n_c : v.c;
     return channels * a->cols * a->again * plan->schedule->spec->element;
 }

@@ -7,6 +7,7 @@
 #include "sim/compute_constants.h"
 #include "sim/quant.h"
 #include "sim/staged.h"
+#include "sim/sums.h"
 
 #include <string.h>
 
@@ -20,7 +21,8 @@ typedef struct Operands {
 
 static void run_conv(const Job *job, const Operands *o) {
     conv_run(o->arena, &job->conv, o->in, o->out);
-    act_run(&job->act, o->out);
+    if (!sums_add(job->sums, o->out))
+        act_run(&job->act, o->out);
 }
 
 static void run_deconv(const Job *job, const Operands *o) {
@@ -290,6 +292,7 @@ static const OpRow row_nothing = {NULL, NULL, NULL, 0, NULL};
 #define row_load row_nothing
 #define row_store row_nothing
 #define row_load_weights row_nothing
+#define row_load_bias row_nothing
 #define row_host row_nothing
 
 static const OpRow *const op_rows[HW_OP_COUNT] = {
@@ -302,6 +305,8 @@ bool job_prepare(Run *run, const Work *work, Job *out) {
     const OpRow *row = op_rows[work->op];
     *out = (Job){.work = work};
     if (work->stages && !staged_read(run, work, &out->staged))
+        return false;
+    if (!sums_open(run, work, &out->sums))
         return false;
     if (run->options.memory_only)
         return true;

@@ -24,6 +24,9 @@ static inline size_t patch_count(const Patch *p) {
     return p->full.c * patch_plane(p);
 }
 
+/* PartSums of the input channels so far; in c, h, w order. */
+typedef struct PartSums PartSums;
+
 /* bias may be NULL. */
 typedef struct ConvTask {
     const Window *window; /* [2] */
@@ -31,6 +34,7 @@ typedef struct ConvTask {
     const float *weight; /* [out_c, in_c / groups, kh, kw] */
     const float *bias;
     const int32_t *weight_code, *bias_code; /* of a quantised layer, instead */
+    PartSums *sums;                         /* NULL: all channels at once */
 } ConvTask;
 void conv_run(Arena *arena, const ConvTask *task, const Patch *in, Patch *out);
 /* weight: [in_c, out_c / groups, kh, kw]; whole volumes only. */
@@ -123,6 +127,7 @@ typedef struct Job {
     const Work *work;
     const QuantLayer *quant; /* NULL: cells are real numbers */
     const float *staged;     /* its weights in active memory */
+    PartSums *sums;          /* with which it goes on, or which it leaves */
     ConvTask conv;
     PoolTask pool;
     ActTask act;

@@ -47,7 +47,7 @@ static bool prepare_staged(Run *run, Job *job, uint32_t out_c) {
     }
     if (!job->quant) {
         job->conv.weight = job->staged;
-        if (w->adds_bias)
+        if (w->adds_bias && w->sums_first)
             job->conv.bias = by_channel(run, w, "bias", out_c, 0, 0.1);
         return true;
     }
@@ -82,7 +82,8 @@ bool prepare_conv(Run *run, Job *job) {
                          : shape_nchw(all, w->in.c / groups, kh, kw);
     uint64_t fan_in = (uint64_t)kh * kw * (w->in.c / groups);
     BlobWish wish = {"weight", shape, 0, blob_spread(fan_in)};
-    job->conv = (ConvTask){.window = w->conv, .groups = groups};
+    job->conv =
+        (ConvTask){.window = w->conv, .groups = groups, .sums = job->sums};
     if (w->stages && deconv)
         job->staged = staged_as_stored(run, w, job->staged);
     if (w->stages)

@@ -2,6 +2,7 @@
 #include "sim/engine.h"
 
 #include "sim/origin.h"
+#include "sim/sums.h"
 
 /* A pool stops reading at its last window: its operand may be the rows of a
  * higher volume from a later one on, which reach over that one's end. */
@@ -63,8 +64,12 @@ static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
         if (prepared)
             job_run(run->work, job, &in, w->has_in2 ? &in2 : NULL, &out);
     }
-    uint32_t writer = memory_writer(run, &w->out_at, w->name, WRITER_ENGINE);
+    bool stays = job->sums && !w->sums_last;
+    Place to = stays ? sums_place(job->sums, w) : w->out_at;
+    uint32_t writer = memory_writer(run, &to, w->name, WRITER_ENGINE);
     operand_write(run, &w->out_at, out.box, writer, out.at);
+    if (stays)
+        return;
     if (origin)
         origins_write(run, &w->out_at, origin);
     show_result(run, w->name, &w->out, out.at);

@@ -57,7 +57,7 @@ static void judge_kind(Judge *j) {
 static void judge_weights_name(Judge *j) {
     const Work *w = j->w;
     bool numbered = w->layer[insn_tile_mark(w->layer)];
-    if (w->op == HW_OP_LOAD_WEIGHTS &&
+    if (op_loads_constants(w->op) &&
         ((strcmp(w->name, w->layer) != 0) != numbered || w->first))
         fault(j->run, "weights of %s, a tile of %s", w->name, w->layer);
 }
@@ -103,6 +103,17 @@ static void judge_weights(Judge *j) {
         return;
     must_be(j, HW_F_PINGPONG, rows <= cache->pingpong);
     must_be(j, HW_F_HALFRATE, cache->full_rate && rows > cache->full_rate);
+}
+
+/* What cannot go on with sums adds up all channels. */
+static void judge_sums(Judge *j) {
+    if (!j->w->reads_bias)
+        must_be_unset(j, HW_F_BIAS_ADDR);
+    if (hwspec_adds_up(j->spec, j->w->op, j->w->engine))
+        return;
+    must_be(j, HW_F_WEIGHTS_IN, 0);
+    must_be(j, HW_F_SUMS_FIRST, 1);
+    must_be(j, HW_F_SUMS_LAST, 1);
 }
 
 static void judge_parallel(Judge *j) {
@@ -260,6 +271,7 @@ void fields_judge(Run *run, const HwInsn *insn, const HwFields *fields,
         judge_windows(&j);
         judge_method(&j);
         judge_weights(&j);
+        judge_sums(&j);
         judge_parallel(&j);
         judge_tile(&j);
     }

@@ -47,7 +47,7 @@ static inline bool is_layer(const Work *w) {
 }
 static inline bool is_run(const Work *w) {
     return !is_move(w) && !is_layer(w) && w->op != HW_OP_CONCAT &&
-           w->op != HW_OP_LOAD_WEIGHTS;
+           !op_loads_constants(w->op);
 }
 
 /* ---- fields_operands.c ---- */

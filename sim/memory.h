@@ -36,7 +36,9 @@ typedef struct Place {
     bool ring;         /* it lies in a ring: its pixels are not h = 0, */
     uint32_t row, col; /* w = 0, but these of the whole tensor, and the next */
     const char *weights_of; /* NULL, or a layer: its weights, staged.h, from
-                             * output channel `row` on */
+                             * output channel `row` and input channel `col` on;
+                             * or what else of it is no volume: */
+    const char *role;       /* "weights", "bias", "sums"; a literal */
     bool part;              /* it is said to be part of the channels of */
     Volume whole;           /* ... this, as far as the instruction says */
     Volume inside;          /* the enclosing volume, and the operand's first */

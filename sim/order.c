@@ -49,7 +49,7 @@ static bool name_fits(const Work *w, const ListingLayer *item) {
     bool aside = w->op == HW_OP_LOAD || w->op == HW_OP_STORE ||
                  w->op == HW_OP_CONCAT || w->op == HW_OP_HOST ||
                  is_copy(w->name);
-    bool apart = w->op == HW_OP_LOAD_WEIGHTS || (aside && item->n_insns > 1) ||
+    bool apart = op_loads_constants(w->op) || (aside && item->n_insns > 1) ||
                  !strcmp(item->type, "Copy");
     return apart ||
            is_named(w->name, item->name, w->op == HW_OP_STORE ? "_output" : "");
@@ -200,7 +200,7 @@ void order_beside(Run *run, const Work *w) {
         }
         return;
     }
-    Operand operand[4];
+    Operand operand[MOST_TOUCHED];
     uint32_t n = work_operands(w, operand);
     for (uint32_t i = 0; i < n; i++)
         meet(run, &operand[i].place, operand[i].writes, stays);

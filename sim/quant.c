@@ -1,6 +1,7 @@
 /* quant.c - the arithmetic of quantised layers; see quant.h. */
 #include "sim/quant.h"
 #include "sim/blobs.h"
+#include "sim/sums.h"
 
 #include <math.h>
 
@@ -310,9 +311,12 @@ void quant_conv(Arena *arena, const ConvTask *task, const QuantLayer *q,
     uint32_t ins = in->full.c / task->groups, outs = out->full.c / task->groups;
     size_t taps = (size_t)w[ROWS].kernel * w[COLS].kernel;
     size_t plane = patch_plane(out);
-    int64_t *sum = ARENA_ARRAY(arena, int64_t, patch_count(out));
+    PartSums *kept = task->sums;
+    int64_t *sum =
+        kept ? kept->code : ARENA_ARRAY(arena, int64_t, patch_count(out));
     Field field = field_of(arena, w, &out->box);
-    start(task, out->full.c, plane, sum);
+    if (!kept || kept->begins)
+        start(task, out->full.c, plane, sum);
     for (uint32_t c = 0; c < in->full.c; c++) {
         fill_field(&field, in, c, q->zero_in[0]);
         uint32_t first = c / ins * outs;
@@ -321,7 +325,7 @@ void quant_conv(Arena *arena, const ConvTask *task, const QuantLayer *q,
                          task->weight_code + ((size_t)o * ins + c % ins) * taps,
                          &out->box, sum + o * plane);
     }
-    for (uint32_t o = 0; o < out->full.c; o++)
+    for (uint32_t o = 0; o < out->full.c && !(kept && kept->stays); o++)
         finish(q, o, sum + o * plane, plane, out->at + o * plane);
 }
 

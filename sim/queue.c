@@ -10,7 +10,7 @@
 #include "sim/engine.h"
 #include "sim/host.h"
 
-enum { MAX_OPERANDS = 4, SPARE = 8 };
+enum { SPARE = 8 };
 
 /* The last ones first: behind one that it waits for, those that end before need
  * not be asked. */
@@ -25,7 +25,7 @@ static void wait_for_cells(Run *run, const Operand *operand) {
 
 void queue_begin(Run *run, const Work *w) {
     const HwSpec *spec = run->spec;
-    Operand operand[MAX_OPERANDS];
+    Operand operand[MOST_TOUCHED];
     uint32_t n = work_operands(w, operand);
     run->issued = run->floor;
     for (uint32_t i = 0; i < n; i++)
@@ -99,7 +99,7 @@ void queue_host(Run *run, const Work *w) {
 
 void queue_end(Run *run, const Work *w, uint32_t unit) {
     uint32_t most = run->spec->tiling.rows.queue;
-    Operand operand[MAX_OPERANDS];
+    Operand operand[MOST_TOUCHED];
     uint32_t n = work_operands(w, operand);
     for (uint32_t i = 0; i < n; i++)
         touch(run, &operand[i], unit, run->done[unit]);

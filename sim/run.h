@@ -93,7 +93,8 @@ typedef struct Run {
 
     BlobCache staged_blobs; /* staged.c */
     VEC(struct StagedLayer *) staged;
-    uint64_t staged_once; /* elements */
+    uint64_t staged_once;        /* elements */
+    VEC(struct PartSums *) sums; /* sums.c */
 
     Arena *watched; /* access.c: for one instruction; NULL: nobody asks */
     VEC(SimAccess) accessed;

@@ -120,7 +120,7 @@ static void begin_insn(Run *run, const Work *w) {
 
 static void end_insn(Run *run, const Work *w) {
     uint32_t before = run->options.time_only ? 0 : run->touched.n;
-    Operand operand[4];
+    Operand operand[MOST_TOUCHED];
     uint32_t n = work_operands(w, operand);
     if (run->spec->tiling.rows.moves == HW_MOVES_QUEUED) {
         queue_end(run, w, unit_of(run, w));
@@ -135,7 +135,7 @@ static void end_insn(Run *run, const Work *w) {
 /* ---- one instruction ---- */
 
 static bool work_do(Run *run, const Work *w) {
-    if (w->op == HW_OP_LOAD_WEIGHTS)
+    if (op_loads_constants(w->op))
         return staged_load(run, w);
     bool moves = w->op == HW_OP_LOAD || w->op == HW_OP_STORE;
     return moves ? move_run(run, w) : engine_run(run, w);

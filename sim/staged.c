@@ -44,18 +44,20 @@ static const char *owner_of(Run *run, const char *layer) {
 
 /* ---- where they lie ---- */
 
-static bool lies_inside(Run *run, uint64_t at, uint32_t n, uint32_t taps) {
-    const HwMemory *m = &run->spec->memory[run->spec->weights];
-    uint64_t bytes = (uint64_t)n * taps * m->layout->element;
+static bool lies_inside(Run *run, uint32_t memory, uint64_t at,
+                        uint64_t cells) {
+    const HwMemory *m = &run->spec->memory[memory];
+    uint64_t bytes = cells * m->layout->element;
+    const char *what = memory == run->spec->weights ? "weights" : "biases";
     if (at > m->size || bytes > m->size - at) {
-        fault(run, "weights at %s take %" PRIu64 " bytes, more than there are",
-              address_text(run, run->spec->weights, at), bytes);
+        fault(run, "%s at %s take %" PRIu64 " bytes, more than there are", what,
+              address_text(run, memory, at), bytes);
         return false;
     }
     if (at % m->align == 0)
         return true;
-    fault(run, "weights at %s are not aligned to %u bytes",
-          address_text(run, run->spec->weights, at), m->align);
+    fault(run, "%s at %s are not aligned to %u bytes", what,
+          address_text(run, memory, at), m->align);
     return false;
 }
 
@@ -73,15 +75,15 @@ static const uint32_t *single_copies(Run *run, uint32_t n) {
     return copies;
 }
 
-bool staged_place(Run *run, const char *layer, uint64_t at, uint32_t first,
-                  uint32_t n, uint32_t taps, Place *out) {
-    if (!lies_inside(run, at, n, taps))
+bool staged_place(Run *run, const char *layer, uint32_t memory, uint64_t at,
+                  uint32_t first, uint32_t n, uint32_t taps, Place *out) {
+    if (!lies_inside(run, memory, at, (uint64_t)n * taps))
         return false;
-    uint32_t memory = run->spec->weights;
     uint32_t element = run->spec->memory[memory].layout->element;
     uint64_t start = at / element, cells = (uint64_t)n * taps;
     *out = (Place){.memory = memory,
                    .weights_of = owner_of(run, layer),
+                   .role = memory == run->spec->weights ? "weights" : "bias",
                    .row = first,
                    .c = n,
                    .h = 1,
@@ -101,11 +103,11 @@ bool staged_place(Run *run, const char *layer, uint64_t at, uint32_t first,
 
 /* ---- what is loaded ---- */
 
-/* Output channels of a layer of which weights were loaded. */
+/* Of which output channels of a layer how much was loaded. */
 struct StagedLayer {
     const char *layer;
     uint32_t n;
-    uint64_t *bits; /* by channel */
+    uint64_t *upto; /* by channel: so many of its weights, the first ones */
     bool deconv;
 };
 
@@ -115,6 +117,13 @@ static bool is_deconv(Run *run, const char *layer) {
         if (work_makes(run, &listing->insn[i], HW_OP_DECONV, layer))
             return true;
     return false;
+}
+
+static bool deconv_known(Run *run, const char *layer) {
+    for (uint32_t i = 0; i < run->staged.n; i++)
+        if (strcmp(run->staged.at[i]->layer, layer) == 0)
+            return run->staged.at[i]->deconv;
+    return is_deconv(run, layer);
 }
 
 static struct StagedLayer *layer_known(Run *run, const char *layer,
@@ -127,21 +136,41 @@ static struct StagedLayer *layer_known(Run *run, const char *layer,
     struct StagedLayer *made = ARENA_NEW(run->hold, struct StagedLayer);
     made->layer = arena_strdup(run->hold, layer);
     made->n = n;
-    made->bits = ARENA_ARRAY(run->hold, uint64_t, n / 64 + 1);
-    made->deconv = is_deconv(run, layer);
+    made->upto = ARENA_ARRAY(run->hold, uint64_t, n + 1);
+    made->deconv = deconv_known(run, layer);
     vec_push(run->hold, &run->staged, made);
     return made;
+}
+
+/* Weights of an output channel behind each other: all of them, and those of one
+ * input channel. */
+typedef struct Taps {
+    uint64_t all, each;
+} Taps;
+
+static Taps taps_of(Run *run, const Work *w) {
+    const Blob *blob = blob_find(run, w->layer, "weight");
+    const Shape *shape = blob ? &blob->value.shape : NULL;
+    uint64_t own = w->weights_at.w;
+    if (!shape || !shape_dim(shape, 0) || !w->partial ||
+        deconv_known(run, w->layer))
+        return (Taps){own, 1};
+    uint64_t each = 1;
+    for (uint32_t i = 2; i < shape->rank; i++)
+        each *= shape_dim(shape, i);
+    return (Taps){shape_count(shape) / shape_dim(shape, 0), each};
 }
 
 static void count_once(Run *run, const Work *w, uint32_t channels) {
     struct StagedLayer *known =
         layer_known(run, w->weights_at.weights_of, channels);
-    for (uint32_t c = w->first_c; c < w->first_c + w->weights_at.c; c++) {
-        uint64_t bit = UINT64_C(1) << c % 64;
-        if (!(known->bits[c / 64] & bit))
-            run->staged_once += w->weights_at.w;
-        known->bits[c / 64] |= bit;
-    }
+    uint64_t from = w->first_in * taps_of(run, w).each;
+    uint64_t end = from + w->weights_at.w;
+    for (uint32_t c = w->first_c; c < w->first_c + w->weights_at.c; c++)
+        if (known->upto[c] >= from && known->upto[c] < end) {
+            run->staged_once += end - known->upto[c];
+            known->upto[c] = end;
+        }
 }
 
 uint64_t staged_once(const Run *run) {
@@ -150,7 +179,7 @@ uint64_t staged_once(const Run *run) {
 
 uint32_t staged_channels(Run *run, const Work *w) {
     const Blob *blob = blob_find(run, w->layer, "weight");
-    uint64_t taps = w->weights_at.w;
+    uint64_t taps = taps_of(run, w).all;
     uint64_t n = blob ? shape_count(&blob->value.shape) / taps
                       : (uint64_t)w->first_c + w->weights_at.c;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -158,10 +187,9 @@ uint32_t staged_channels(Run *run, const Work *w) {
 
 /* Weights of all of the layer's channels; a quantised layer's are codes. */
 static const float *layer_weights(Run *run, const Work *w, uint32_t channels) {
-    uint32_t taps = w->weights_at.w;
+    uint32_t taps = (uint32_t)taps_of(run, w).all;
     uint64_t n = (uint64_t)channels * taps;
-    BlobWish wish = {
-        "weight", {2, {channels, taps}}, 0, blob_spread(w->weights_at.w)};
+    BlobWish wish = {"weight", {2, {channels, taps}}, 0, blob_spread(taps)};
     if (!blob_quant(run, w->layer)) {
         BlobCache own = run->blobs;
         run->blobs = run->staged_blobs;
@@ -225,6 +253,33 @@ static bool channels_exist(Run *run, const Work *w, uint32_t channels) {
     return false;
 }
 
+/* Of all weights those of the block. */
+static const float *block_of(Run *run, const Work *w, const float *all) {
+    const Place *place = &w->weights_at;
+    Taps taps = taps_of(run, w);
+    uint64_t from = w->first_in * taps.each;
+    all += w->first_c * taps.all;
+    if (taps.all == place->w)
+        return all;
+    float *out = ARENA_ARRAY(run->work, float, (uint64_t)place->c * place->w);
+    for (uint32_t c = 0; c < place->c; c++)
+        memcpy(out + (size_t)c * place->w, all + c * taps.all + from,
+               place->w * sizeof *out);
+    return out;
+}
+
+static bool inputs_exist(Run *run, const Work *w) {
+    Taps taps = taps_of(run, w);
+    uint64_t from = w->first_in * taps.each;
+    if (w->weights_at.w % taps.each == 0 && from + w->weights_at.w <= taps.all)
+        return true;
+    fault(run,
+          "loads %u weights a channel from input channel %u on; %s has "
+          "%" PRIu64,
+          w->weights_at.w, w->first_in, w->layer, taps.all);
+    return false;
+}
+
 static bool write_block(Run *run, const Work *w, uint32_t channels) {
     const Place *place = &w->weights_at;
     const float *values = NULL;
@@ -234,21 +289,34 @@ static bool write_block(Run *run, const Work *w, uint32_t channels) {
             return false;
         if (layer_known(run, w->layer, channels)->deconv)
             values = by_output(run, w, values);
-        values += (size_t)w->first_c * place->w;
+        values = block_of(run, w, values);
     }
     uint32_t writer = memory_writer(run, place, w->name, WRITER_ENGINE);
     memory_write(run, place, place_box(place), writer, values);
     return true;
 }
 
-bool staged_load(Run *run, const Work *w) {
-    const Place *place = &w->weights_at;
-    uint32_t channels = staged_channels(run, w);
-    if (!channels_exist(run, w, channels) || !write_block(run, w, channels))
+static bool write_biases(Run *run, const Work *w) {
+    const Place *place = &w->bias_at;
+    const Blob *blob = blob_find(run, w->layer, "bias");
+    uint64_t n = blob ? shape_count(&blob->value.shape) : 0;
+    if (blob ? w->first_c >= n || place->c > n - w->first_c
+             : run->listing->has_image) {
+        fault(run, "loads biases of channels %u to %u; %s has %" PRIu64,
+              w->first_c, w->first_c + place->c - 1, w->layer, n);
         return false;
-    uint64_t elements = box_count(place, place_box(place));
+    }
+    float *none = NULL; /* layers take them from the image */
+    if (!run->options.memory_only)
+        none = ARENA_ARRAY(run->work, float, place->c);
+    uint32_t writer = memory_writer(run, place, w->name, WRITER_ENGINE);
+    memory_write(run, place, place_box(place), writer, none);
+    return true;
+}
+
+static void count_load(Run *run, const Work *w, const Place *place,
+                       uint64_t elements) {
     uint64_t bytes = elements * run->spec->element;
-    count_once(run, w, channels);
     run->result->backing_read += bytes;
     run->read[w->from] += bytes;
     SimEvent event = {.op = w->op,
@@ -261,16 +329,51 @@ bool staged_load(Run *run, const Work *w) {
         hwspec_staged_cycles(run->spec, &run->spec->memory[w->from], elements);
     event.cost[SIM_TRANSFER] = event.cycles;
     timeline_add(run, unit_that_moves(run, w), &event);
+}
+
+static bool load_biases(Run *run, const Work *w) {
+    uint64_t elements = hwspec_bias_elements(run->spec, w->bias_at.c);
+    if (!write_biases(run, w))
+        return false;
+    run->staged_once += elements;
+    count_load(run, w, &w->bias_at, elements);
+    return true;
+}
+
+bool staged_load(Run *run, const Work *w) {
+    if (w->op == HW_OP_LOAD_BIAS)
+        return load_biases(run, w);
+    const Place *place = &w->weights_at;
+    uint32_t channels = staged_channels(run, w);
+    if (!channels_exist(run, w, channels) || !inputs_exist(run, w) ||
+        !write_block(run, w, channels))
+        return false;
+    uint64_t elements = box_count(place, place_box(place));
+    count_once(run, w, channels);
+    count_load(run, w, place, elements);
     return true;
 }
 
 /* ---- what is read ---- */
+
+static bool read_biases(Run *run, const Place *place) {
+    Box box = place_box(place);
+    float *values = NULL;
+    if (!memory_holds(run, place, box, "biases"))
+        return false;
+    if (!run->options.memory_only)
+        values = ARENA_ARRAY(run->work, float, box_count(place, box));
+    memory_read(run, place, box, "biases", values);
+    return true;
+}
 
 bool staged_read(Run *run, const Work *w, const float **out) {
     const Place *place = &w->weights_at;
     Box box = place_box(place);
     *out = NULL;
     if (!memory_holds(run, place, box, "weights"))
+        return false;
+    if (w->reads_bias && !read_biases(run, &w->bias_at))
         return false;
     float *values = NULL;
     if (!run->options.memory_only)

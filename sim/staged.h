@@ -12,11 +12,10 @@
 #include "sim/work.h"
 
 /* The block of a layer's output channels [first, first + n), `taps` weights
- * each, from byte `at` of the memory for weights on. False, with a violation,
- * if it does not lie there. */
-bool staged_place(Run *run, const char *layer, uint64_t at, uint32_t first,
-                  uint32_t n, uint32_t taps, Place *out);
-
+ * each, from byte `at` of the memory on. False, with a violation, if it does
+ * not lie there. */
+bool staged_place(Run *run, const char *layer, uint32_t memory, uint64_t at,
+                  uint32_t first, uint32_t n, uint32_t taps, Place *out);
 /* Runs an instruction that loads a block. */
 bool staged_load(Run *run, const Work *work);
 

@@ -205,19 +205,49 @@ static bool read_move(Reader *r, Work *w) {
 
 /* ---- weights ---- */
 
-/* Byte of the memory for weights; its size: beyond. */
-static uint64_t weights_byte(const Reader *r) {
-    const HwMemory *m = &r->run->spec->memory[r->run->spec->weights];
-    int64_t at =
-        r->f->set[HW_F_WEIGHTS_ADDR] ? r->f->num[HW_F_WEIGHTS_ADDR] : -1;
+/* Byte of the memory that the field is an address of; its size: beyond. */
+static uint64_t byte_of(const Reader *r, HwField field, uint32_t memory) {
+    const HwMemory *m = &r->run->spec->memory[memory];
+    int64_t at = r->f->set[field] ? r->f->num[field] : -1;
     if (at < (int64_t)m->base)
         return m->size;
     uint64_t units = (uint64_t)at - m->base;
     return units > m->size / m->unit ? m->size : units * m->unit;
 }
 
+static bool place_weights(Reader *r, Work *w, uint32_t n, uint32_t taps) {
+    uint32_t memory = r->run->spec->weights;
+    uint64_t at = byte_of(r, HW_F_WEIGHTS_ADDR, memory);
+    if (!staged_place(r->run, w->layer, memory, at, w->first_c, n, taps,
+                      &w->weights_at))
+        return false;
+    w->weights_at.col = w->first_in;
+    return true;
+}
+
+static bool place_bias(Reader *r, Work *w, uint32_t n) {
+    uint32_t memory = r->run->spec->bias;
+    uint64_t at = byte_of(r, HW_F_BIAS_ADDR, memory);
+    return staged_place(r->run, w->layer, memory, at, w->first_c, n, 1,
+                        &w->bias_at);
+}
+
+/* Only some operations tell whether they add up all channels. */
+static void read_sums(Reader *r, Work *w) {
+    bool adds = hwspec_adds_up(r->run->spec, w->op, w->engine);
+    w->sums_first =
+        !adds || !r->f->set[HW_F_SUMS_FIRST] || read_flag(r, HW_F_SUMS_FIRST);
+    w->sums_last =
+        !adds || !r->f->set[HW_F_SUMS_LAST] || read_flag(r, HW_F_SUMS_LAST);
+    w->partial = adds && r->f->set[HW_F_WEIGHTS_IN];
+    w->first_in = adds ? read_number(r, HW_F_WEIGHTS_IN, 0, 0, MAX_SIZE) : 0;
+    w->reads_bias =
+        hwspec_loads_bias(r->run->spec, w->op) && w->adds_bias && w->sums_first;
+}
+
 static bool read_staged(Reader *r, Work *w) {
     w->stages = hwspec_stages(r->run->spec, w->op);
+    read_sums(r, w);
     if (!w->stages)
         return true;
     uint32_t groups = work_groups(r->run, w);
@@ -229,8 +259,8 @@ static bool read_staged(Reader *r, Work *w) {
               taps);
         return false;
     }
-    return r->ok && staged_place(r->run, w->layer, weights_byte(r), w->first_c,
-                                 w->out.c, (uint32_t)taps, &w->weights_at);
+    return r->ok && place_weights(r, w, w->out.c, (uint32_t)taps) &&
+           (!w->reads_bias || place_bias(r, w, w->out.c));
 }
 
 /* Where the row does not tell it there is one. */
@@ -248,9 +278,12 @@ static bool source_of_weights(const Reader *r, uint32_t *out) {
     return false;
 }
 
-static bool read_load_weights(Reader *r, Work *w) {
+static bool read_load_constants(Reader *r, Work *w) {
+    bool bias = w->op == HW_OP_LOAD_BIAS;
     uint32_t taps = read_number(r, HW_F_WEIGHTS_TAPS, 1, 1, MAX_SIZE);
     w->engine = -1;
+    w->partial = r->f->set[HW_F_WEIGHTS_IN];
+    w->first_in = read_number(r, HW_F_WEIGHTS_IN, 0, 0, MAX_SIZE);
     w->first_c = read_number(r, HW_F_WEIGHTS_FIRST, 0, 0, MAX_SIZE);
     uint32_t last =
         read_number(r, HW_F_WEIGHTS_LAST, w->first_c, w->first_c, MAX_SIZE);
@@ -258,18 +291,22 @@ static bool read_load_weights(Reader *r, Work *w) {
         fault(r->run, "the machine loads no weights");
         return false;
     }
-    if (!source_of_weights(r, &w->from))
+    if (bias && !r->run->spec->bias) {
+        fault(r->run, "the machine loads no biases");
         return false;
-    return r->ok && staged_place(r->run, w->layer, weights_byte(r), w->first_c,
-                                 last - w->first_c + 1, taps, &w->weights_at);
+    }
+    uint32_t n = last - w->first_c + 1;
+    return source_of_weights(r, &w->from) && r->ok &&
+           (bias ? place_bias(r, w, n) : place_weights(r, w, n, taps));
 }
 
 /* Of a volume in backing memory a load or a store touches just some rows. */
-uint32_t work_operands(const Work *w, Operand out[4]) {
+uint32_t work_operands(const Work *w, Operand out[MOST_TOUCHED]) {
     uint32_t n = 0;
     bool loads = w->op == HW_OP_LOAD, stores = w->op == HW_OP_STORE;
-    if (w->op == HW_OP_LOAD_WEIGHTS) {
-        out[0] = (Operand){w->weights_at, true};
+    if (op_loads_constants(w->op)) {
+        bool bias = w->op == HW_OP_LOAD_BIAS;
+        out[0] = (Operand){bias ? w->bias_at : w->weights_at, true};
         return 1;
     }
     out[n++] = (Operand){
@@ -278,6 +315,8 @@ uint32_t work_operands(const Work *w, Operand out[4]) {
         out[n++] = (Operand){w->in2_at, false};
     if (w->stages)
         out[n++] = (Operand){w->weights_at, false};
+    if (w->reads_bias)
+        out[n++] = (Operand){w->bias_at, false};
     out[n++] = (Operand){
         stores ? place_rows(&w->out_at, w->row, w->rows) : w->out_at, true};
     return n;
@@ -403,7 +442,8 @@ static bool read_work(Reader *r, Work *w) {
             w->out = read_extent(r, HW_OUT, (Extent){1, 1, 1});
         return r->ok;
     case HW_OP_LOAD_WEIGHTS:
-        return read_load_weights(r, w);
+    case HW_OP_LOAD_BIAS:
+        return read_load_constants(r, w);
     case HW_OP_LOAD:
     case HW_OP_STORE:
         return read_move(r, w);

@@ -70,10 +70,15 @@ typedef struct Work {
     uint64_t waits;                /* units; see insn_waits */
     uint32_t row, rows, col, cols; /* LOAD, STORE */
     Tiling tile;
-    bool stages;      /* reads its weights from active memory: */
-    Place weights_at; /* these; LOAD_WEIGHTS writes them */
-    uint32_t from;    /* ... from that memory */
-    uint32_t first_c; /* of the layer's output channels the first */
+    bool stages;       /* reads its weights from active memory: */
+    Place weights_at;  /* these; LOAD_WEIGHTS writes them */
+    uint32_t from;     /* ... from that memory */
+    uint32_t first_c;  /* of the layer's output channels the first */
+    bool partial;      /* it tells of which input channels: from this one on */
+    uint32_t first_in; /* ... of its input channels */
+    bool sums_first, sums_last; /* sums begin; the result is made of them */
+    bool reads_bias;            /* from a memory: */
+    Place bias_at;              /* these; LOAD_BIAS writes them */
 } Work;
 
 /* HW_MATRIX: pixels of the second volume in a window; 0: its windows are
@@ -96,8 +101,9 @@ typedef struct Operand {
     Place place;
     bool writes;
 } Operand;
-/* Up to 4 of them; how many. */
-uint32_t work_operands(const Work *work, Operand out[4]);
+enum { MOST_TOUCHED = 5 };
+/* How many. */
+uint32_t work_operands(const Work *work, Operand out[MOST_TOUCHED]);
 
 /* ---- layer.c ---- */
 
@@ -105,6 +111,7 @@ bool op_is_conv(HwOp op);  /* with or without a pool; DECONV is not */
 bool op_has_pool(HwOp op); /* alone or behind a convolution */
 bool op_is_fused(HwOp op); /* convolution and pool in one */
 bool op_is_average(HwOp op);
+bool op_loads_constants(HwOp op); /* weights or biases */
 
 /* Groups of a convolution, by the image where the instruction does not say. */
 uint32_t work_groups(Run *run, const Work *work);

@@ -133,11 +133,10 @@ def damaged(folder):
 def unplaceable(folder):
     """Descriptions that cannot be: each with its message."""
     text = open(MACHINE).read()
-    cases = (("operands: {in: [inp], out: [acc]}",
-              "operands: {in: [wgt], out: [acc]}",
+    old = "operands: {in: [inp], weights: [wgt], sums: [acc], out: [acc]}"
+    cases = ((old, old.replace("in: [inp]", "in: [wgt]"),
               "needs an active memory for its operand `in`"),
-             ("operands: {in: [inp], out: [acc]}",
-              "operands: {sums: [inp]}", "unknown key `sums`"),
+             (old, "operands: {tables: [inp]}", "unknown key `tables`"),
              ("  weights_from: dram\n", "", "nothing loads `wgt`"))
     wrong = []
     for old, new, message in cases:

@@ -72,8 +72,7 @@ static int32_t style_for(const Facts *f, HwOp op, bool in, bool out) {
 static uint64_t move_time(const Facts *f, TensorId t) {
     Volume v = plan_volume(f->g, t);
     const HwMemory *m = &f->spec->memory[f->spec->backing];
-    return hwspec_transfer_cycles(f->spec, m, v.c, v.h, v.w,
-                                  ALL_TOGETHER);
+    return hwspec_transfer_cycles(f->spec, m, v.c, v.h, v.w, ALL_TOGETHER);
 }
 
 /* Whether it moves no more in that mode, and takes less time. */

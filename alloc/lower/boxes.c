@@ -2,8 +2,9 @@
  * of some channels at a time.
  *
  * Input: a node that runs so, and where its buffers lie. Output: for each box
- * the loads of what it is made from, the run, and the stores. An operand that
- * is there already, as the box before read the same, is not loaded again.
+ * the loads of what it is made from, the run, and the stores; or a run for each
+ * block of input channels, of which the last makes the result. An operand that
+ * is there already, as the run before read the same, is not loaded again.
  */
 #include "alloc/lower/emit.h"
 #include "alloc/tile/tile.h"
@@ -19,8 +20,8 @@ typedef struct BoxLoop {
     Emit *e;
     NodeId id;
     Volume out;
-    bool each;          /* operands have the box's channels */
-    uint32_t tile, n_tiles;
+    bool each;                    /* operands have the box's channels */
+    uint32_t tile, n_tiles, made; /* runs so far, in all; boxes so far */
     uint32_t to[2], n_to;
     uint32_t held[MAX_OPERANDS]; /* placements of what was loaded last */
     Box read;                    /* which part of the operands that is */
@@ -61,29 +62,38 @@ static void load_operands(BoxLoop *l, const Box *read) {
     }
 }
 
-static void run_box(BoxLoop *l, const Box *box) {
-    Emit *e = l->e;
-    const Node *node = graph_node(e->f->g, l->id);
-    Rows rows = axis_needed(e->f->g, l->id, 0, box->row, box->rows);
-    Rows cols = columns_needed(e->f->g, l->id, box->col, box->cols);
-    uint32_t all = plan_volume(e->f->g, node->in[0]).c;
-    Box read = {rows.in_row,
-                rows.in_rows,
-                cols.in_row,
-                cols.in_rows,
-                l->each ? box->c : 0,
-                l->each ? box->n_c : all};
-    load_operands(l, &read);
-    uint32_t buf = emit_first_buf(e, l->id, l->tile) + node->n_in;
-    uint32_t out = place_box(e, buf, node->out[0], box);
-    Action a = emit_run_new(e, l->id, l->held, out);
+/* Adds up the input channels of `read`. */
+static void run_part(BoxLoop *l, const Box *read, uint32_t out, Rows rows,
+                     Rows cols) {
+    load_operands(l, read);
+    Action a = emit_run_new(l->e, l->id, l->held, out);
     action_reads(&a, rows);
     a.in_col = cols.in_row;
     a.in_cols = cols.in_rows;
     a.pad_left = cols.pad_top;
     a.tile = l->tile++;
     a.n_tiles = l->n_tiles;
-    emit_action(e, a);
+    emit_action(l->e, a);
+}
+
+static void run_box(BoxLoop *l, const Box *box) {
+    Emit *e = l->e;
+    const Node *node = graph_node(e->f->g, l->id);
+    Rows rows = axis_needed(e->f->g, l->id, 0, box->row, box->rows);
+    Rows cols = columns_needed(e->f->g, l->id, box->col, box->cols);
+    uint32_t all = plan_volume(e->f->g, node->in[0]).c;
+    uint32_t some = e->d->mode[l->id.i].in_channels;
+    uint32_t first = l->each ? box->c : 0, end = first + box->n_c;
+    end = l->each ? end : all;
+    uint32_t one = some ? some : end - first;
+    uint32_t buf = emit_first_buf(e, l->id, l->made++) + node->n_in;
+    uint32_t out = place_box(e, buf, node->out[0], box);
+    for (uint32_t c = first; c < end; c += one) {
+        Box read = {rows.in_row, rows.in_rows,
+                    cols.in_row, cols.in_rows,
+                    c,           smaller32(one, end - c)};
+        run_part(l, &read, out, rows, cols);
+    }
     for (uint32_t i = 0; i < l->n_to; i++)
         emit_move_from(e, ACTION_STORE, out,
                        emit_channels(e, l->to[i], box->c, box->c + box->n_c));

@@ -37,6 +37,8 @@ static const Memo *memo_new(Arena *arena, const Schedule *schedule,
     memo->cascades = known_cascades_new(arena);
     memo->channel_tile =
         ARENA_ARRAY(arena, uint32_t, 2 * schedule->graph->node.n + 2);
+    memo->input_quantum =
+        ARENA_ARRAY(arena, uint32_t, schedule->graph->node.n + 1);
     return memo;
 }
 

@@ -7,7 +7,9 @@
  * its operands, boxes of these have as many channels; else they have all.
  * Method: of all boxes that fit, those that move least: operands where windows
  * overlap twice, weights that have no room once more for each part of the map,
- * or operands once more for each part of the channels. It is for layers of
+ * or operands once more for each part of the channels. Where the engine goes on
+ * with sums, a box may add up some input channels after the others. It is for
+ * layers of
  * which not even the lowest stripe fits, or whose stripes would each load all
  * weights: what passes is loaded and stored.
  */
@@ -39,9 +41,14 @@ typedef struct Boxes {
     bool each;        /* a channel is made from the same one of operands */
     uint64_t weights; /* bytes of them that are loaded; 0: none are */
     uint64_t room;    /* for them */
-    uint32_t n[3];    /* cuts of rows, columns, channels */
-    Cut cut[3][MOST_CUTS];
+    uint32_t n[4];    /* cuts of rows, columns, channels, input channels */
+    Cut cut[4][MOST_CUTS];
 } Boxes;
+
+/* One size along each axis. */
+typedef struct Size {
+    const Cut *rows, *cols, *channels, *ins;
+} Size;
 
 /* ---- sizes along an axis ---- */
 
@@ -112,25 +119,47 @@ static void cut_channels(Boxes *b) {
     }
 }
 
+/* Whole turns of the array where that leaves any. */
+static void cut_inputs(Boxes *b) {
+    const Legal *legal = &b->f->legal[b->id.i];
+    uint32_t all = b->in.c, *n = &b->n[3], last = all;
+    b->cut[3][(*n)++] = (Cut){.n = all, .pieces = 1};
+    uint32_t q = input_quantum(b->f, b->id);
+    if (q == NONE)
+        return;
+    uint32_t lanes = b->f->spec->engine[legal->engine].unroll.in_c;
+    uint32_t step = lanes && lanes % q == 0 ? lanes : q;
+    for (uint32_t k = 2; k <= all && last > step && *n < MOST_CUTS; k++) {
+        bool no_more = *n + 1 == MOST_CUTS;
+        uint32_t one =
+            no_more ? step : (uint32_t)round_up(ceil_div(all, k), step);
+        if (one >= last)
+            continue;
+        last = one;
+        b->cut[3][(*n)++] =
+            (Cut){.n = one, .pieces = (uint32_t)ceil_div(all, one)};
+    }
+}
+
 /* ---- what a box takes ---- */
 
 /* Of an operand, or behind them of the result. */
 static Volume box_of(const Boxes *b, uint32_t k, uint32_t channels,
-                     uint32_t rows, uint32_t cols) {
-    uint32_t c = k == b->node->n_in || b->each ? channels : b->in.c;
+                     uint32_t ins, uint32_t rows, uint32_t cols) {
+    uint32_t c = k == b->node->n_in || b->each ? channels : ins;
     return (Volume){c, rows, cols, hwspec_repl_none(b->f->spec, c)};
 }
 
 /* With its operands; UINT64_MAX: they have no places beside each other. */
-static uint64_t bytes_with(const Boxes *b, const Cut *rows, const Cut *cols,
-                           uint32_t channels) {
+static uint64_t bytes_with(const Boxes *b, const Size *s) {
     OperandBytes own[MAX_OPERANDS + 1] = {0};
     for (uint32_t k = 0; k <= b->node->n_in; k++) {
         bool is_in = k < b->node->n_in;
         TensorId t = is_in ? b->node->in[k] : b->node->out[0];
         volume_pool_bytes(b->f,
-                          box_of(b, k, channels, is_in ? rows->most : rows->n,
-                                 is_in ? cols->most : cols->n),
+                          box_of(b, k, s->channels->n, s->ins->n,
+                                 is_in ? s->rows->most : s->rows->n,
+                                 is_in ? s->cols->most : s->cols->n),
                           own[k].bytes);
         own[k].memories = reach_of(b->f, b->id, t);
     }
@@ -139,18 +168,24 @@ static uint64_t bytes_with(const Boxes *b, const Cut *rows, const Cut *cols,
 
 /* ---- what they move ---- */
 
-static uint64_t cost_of(const Boxes *b, const Cut *rows, const Cut *cols,
-                        const Cut *channels, bool outer) {
-    uint64_t spots = (uint64_t)rows->pieces * cols->pieces;
-    uint64_t in =
-        rows->sum * cols->sum * b->in.c * b->node->n_in * b->f->spec->element;
-    uint64_t some = ceil_div(b->weights, channels->pieces);
-    uint64_t weights = b->weights;
+static uint64_t boxes_of(const Size *s) {
+    return (uint64_t)s->rows->pieces * s->cols->pieces * s->channels->pieces *
+           s->ins->pieces;
+}
+
+static uint64_t inputs_moved(const Boxes *b, const Size *s) {
+    return s->rows->sum * s->cols->sum * b->in.c * b->node->n_in *
+           b->f->spec->element;
+}
+
+static uint64_t cost_of(const Boxes *b, const Size *s, bool outer) {
+    uint64_t in = inputs_moved(b, s), weights = b->weights;
+    uint64_t some = ceil_div(b->weights, s->channels->pieces);
     if ((outer ? some : weights) > b->room)
-        weights *= spots;
-    if (outer && !b->each)
-        in *= channels->pieces;
-    return in + weights + spots * channels->pieces * BOX_PRICE;
+        weights *= (uint64_t)s->rows->pieces * s->cols->pieces;
+    if ((outer || s->ins->pieces > 1) && !b->each)
+        in *= s->channels->pieces;
+    return in + weights + boxes_of(s) * BOX_PRICE;
 }
 
 /* ---- the choice ---- */
@@ -188,48 +223,66 @@ static bool boxes_look(const Facts *f, NodeId id, Boxes *b) {
     cut_axis(b, 0);
     cut_axis(b, 1);
     cut_channels(b);
+    cut_inputs(b);
     return b->n[0] && b->n[1];
 }
 
-static bool too_many(const Cut *rows, const Cut *cols, const Cut *channels) {
-    return (uint64_t)rows->pieces * cols->pieces * channels->pieces >
-           MOST_BOXES;
-}
-
-static void take(const Boxes *b, const Cut *rows, const Cut *cols,
-                 const Cut *channels, bool outer, uint64_t *least, Mode *out) {
-    uint64_t cost = cost_of(b, rows, cols, channels, outer);
+static void take(const Boxes *b, const Size *s, bool outer, uint64_t *least,
+                 Mode *out) {
+    uint64_t cost = cost_of(b, s, outer);
     if (cost >= *least)
         return;
     *least = cost;
     *out = (Mode){.kind = MODE_ROW_TILES,
                   .streams_in = true,
                   .streams_out = true,
-                  .rows = rows->n,
-                  .cols = cols->n,
-                  .channels = channels->n,
+                  .rows = s->rows->n,
+                  .cols = s->cols->n,
+                  .channels = s->channels->n,
+                  .in_channels = s->ins->pieces > 1 ? s->ins->n : 0,
                   .channels_outer = outer,
                   .style = -1};
 }
 
+/* The most input channels with which the box fits, of at most `from` cuts. */
+static bool find_inputs(const Boxes *b, Size *s, uint64_t free) {
+    uint32_t low = 0, high = b->n[3];
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        s->ins = &b->cut[3][mid];
+        uint64_t bytes = bytes_with(b, s);
+        if (bytes != UINT64_MAX && bytes <= free)
+            high = mid;
+        else
+            low = mid + 1;
+    }
+    s->ins = &b->cut[3][low < b->n[3] ? low : 0];
+    return low < b->n[3];
+}
+
 /* Of these rows and columns: with the most channels that fit, and with the most
- * of which the weights do. */
-static void try_spot(const Boxes *b, const Cut *rows, const Cut *cols,
-                     uint64_t free, uint64_t *least, Mode *out) {
+ * of which the weights do; and all that go on with sums. */
+static void try_spot(const Boxes *b, Size s, uint64_t free, uint64_t *least,
+                     Mode *out) {
     bool inner = false;
-    for (uint32_t k = 0; k < b->n[2]; k++) {
-        const Cut *channels = &b->cut[2][k];
-        if (too_many(rows, cols, channels))
+    for (uint32_t k = 0; k < b->n[2] && inputs_moved(b, &s) < *least; k++) {
+        s.channels = &b->cut[2][k];
+        if (!find_inputs(b, &s, free))
+            continue;
+        if (boxes_of(&s) > MOST_BOXES)
             return;
-        uint64_t bytes = bytes_with(b, rows, cols, channels->n);
-        if (bytes == UINT64_MAX || bytes > free)
+        bool fits = ceil_div(b->weights, s.channels->pieces) <= b->room;
+        bool several = s.channels->pieces > 1;
+        if (s.ins->pieces > 1) {
+            take(b, &s, several && fits, least, out);
             continue;
+        }
         if (!inner)
-            take(b, rows, cols, channels, false, least, out);
+            take(b, &s, false, least, out);
         inner = true;
-        if (ceil_div(b->weights, channels->pieces) > b->room)
+        if (!fits)
             continue;
-        take(b, rows, cols, channels, channels->pieces > 1, least, out);
+        take(b, &s, several, least, out);
         return;
     }
 }
@@ -242,7 +295,8 @@ static Mode boxes_search(const Facts *f, NodeId id, uint64_t free) {
         return mode;
     for (uint32_t i = 0; i < b->n[0]; i++)
         for (uint32_t k = 0; k < b->n[1]; k++)
-            try_spot(b, &b->cut[0][i], &b->cut[1][k], free, &least, &mode);
+            try_spot(b, (Size){&b->cut[0][i], &b->cut[1][k], NULL, NULL}, free,
+                     &least, &mode);
     return mode;
 }
 
@@ -271,6 +325,25 @@ bool boxes_choose(const Facts *f, NodeId id, uint64_t free, Mode *mode) {
     return true;
 }
 
+/* Those of a mode. */
+typedef struct BoxCuts {
+    Cut rows, cols, channels, ins;
+    Size size;
+} BoxCuts;
+
+static bool cuts_of(const Boxes *b, const Mode *mode, BoxCuts *c) {
+    uint32_t ins = mode->in_channels ? mode->in_channels : b->in.c;
+    *c = (BoxCuts){
+        .rows = {.n = mode->rows},
+        .cols = {.n = mode->cols},
+        .channels = {.n = mode->channels,
+                     .pieces = (uint32_t)ceil_div(b->out.c, mode->channels)},
+        .ins = {.n = ins, .pieces = (uint32_t)ceil_div(b->in.c, ins)}};
+    c->size = (Size){&c->rows, &c->cols, &c->channels, &c->ins};
+    return pieces_of(b, 0, b->out.h, &c->rows) &&
+           pieces_of(b, 1, b->out.w, &c->cols);
+}
+
 bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
                Mode *mode) {
     Boxes box, *b = &box;
@@ -280,14 +353,12 @@ bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
         !best.channels_outer)
         return false;
     Cut high = {.n = rows}, wide = {.n = b->out.w}, all = {b->out.c, 1, 0, 0};
-    Cut row = {.n = best.rows}, col = {.n = best.cols};
-    Cut some = {best.channels, (uint32_t)ceil_div(b->out.c, best.channels), 0,
-                0};
-    bool known =
-        pieces_of(b, 0, b->out.h, &high) && pieces_of(b, 1, b->out.w, &wide) &&
-        pieces_of(b, 0, b->out.h, &row) && pieces_of(b, 1, b->out.w, &col);
-    if (!known || cost_of(b, &row, &col, &some, true) >
-                      cost_of(b, &high, &wide, &all, false) / 4 * 3)
+    Cut ins = {b->in.c, 1, 0, 0};
+    Size stripe = {&high, &wide, &all, &ins};
+    BoxCuts cuts;
+    if (!pieces_of(b, 0, b->out.h, &high) ||
+        !pieces_of(b, 1, b->out.w, &wide) || !cuts_of(b, &best, &cuts) ||
+        cost_of(b, &cuts.size, true) > cost_of(b, &stripe, false) / 4 * 3)
         return false;
     *mode = best;
     return true;
@@ -295,11 +366,9 @@ bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
 
 uint64_t boxes_bytes(const Facts *f, NodeId id, const Mode *mode) {
     Boxes box, *b = &box;
-    if (!boxes_open(f, id, b))
-        return UINT64_MAX;
-    Cut rows = {.n = mode->rows}, cols = {.n = mode->cols};
-    return pieces_of(b, 0, b->out.h, &rows) && pieces_of(b, 1, b->out.w, &cols)
-               ? bytes_with(b, &rows, &cols, mode->channels)
+    BoxCuts cuts;
+    return boxes_open(f, id, b) && cuts_of(b, mode, &cuts)
+               ? bytes_with(b, &cuts.size)
                : UINT64_MAX;
 }
 
@@ -308,15 +377,18 @@ bool boxes_smallest(const Facts *f, NodeId id, Mode *mode) {
     uint64_t least = UINT64_MAX;
     if (!boxes_look(f, id, b))
         return false;
-    take(b, &b->cut[0][b->n[0] - 1], &b->cut[1][b->n[1] - 1],
-         &b->cut[2][b->n[2] - 1], false, &least, mode);
+    Size smallest = {&b->cut[0][b->n[0] - 1], &b->cut[1][b->n[1] - 1],
+                     &b->cut[2][b->n[2] - 1], &b->cut[3][b->n[3] - 1]};
+    take(b, &smallest, false, &least, mode);
     return true;
 }
 
 uint32_t boxes_count(const Facts *f, NodeId id, const Mode *mode) {
     Volume v = plan_volume(f->g, graph_node(f->g, id)->out[0]);
+    uint32_t in = plan_volume(f->g, graph_node(f->g, id)->in[0]).c;
+    uint32_t ins = mode->in_channels ? mode->in_channels : in;
     return (uint32_t)(ceil_div(v.h, mode->rows) * ceil_div(v.w, mode->cols) *
-                      ceil_div(v.c, mode->channels));
+                      ceil_div(v.c, mode->channels) * ceil_div(in, ins));
 }
 
 Volume boxes_volume(const Facts *f, NodeId id, const Mode *mode, uint32_t k) {
@@ -333,6 +405,7 @@ Volume boxes_volume(const Facts *f, NodeId id, const Mode *mode, uint32_t k) {
     if (is_in)
         (void)(pieces_of(&b, 0, out.h, &rows) &&
                pieces_of(&b, 1, out.w, &cols));
-    return box_of(&b, k, mode->channels, is_in ? rows.most : rows.n,
-                  is_in ? cols.most : cols.n);
+    return box_of(&b, k, mode->channels,
+                  mode->in_channels ? mode->in_channels : b.in.c,
+                  is_in ? rows.most : rows.n, is_in ? cols.most : cols.n);
 }

@@ -104,6 +104,28 @@ uint32_t channel_tile_quantum(const Facts *f, NodeId id) {
     return *known;
 }
 
+static uint32_t input_quantum_find(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
+    const Legal *legal = &f->legal[id.i];
+    Volume v = plan_volume(f->g, node->in[0]);
+    bool grouped = node->op == OP_CONV && node->attr.conv.groups > 1;
+    bool pixels = node->op == OP_FC && (v.h > 1 || v.w > 1);
+    if (!hwspec_adds_up(f->spec, legal->op, legal->engine) || grouped ||
+        pixels || f->spec->backing < 0)
+        return NONE;
+    for (uint32_t q = 1; q < v.c && q <= MOST_QUANTUM; q++)
+        if (operand_cuts(f, node->in[0], q))
+            return q;
+    return NONE;
+}
+
+uint32_t input_quantum(const Facts *f, NodeId id) {
+    uint32_t *known = &f->memo->input_quantum[id.i];
+    if (!*known)
+        *known = input_quantum_find(f, id);
+    return *known;
+}
+
 static uint32_t quantum_find(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     uint32_t c = channels_of(f, id);

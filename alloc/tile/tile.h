@@ -75,6 +75,10 @@ uint32_t parts_of_row_tiles(const Decisions *d, NodeId node);
  * outside, have multiples of this; NONE: there are none such. */
 uint32_t channel_tile_quantum(const Facts *f, NodeId node);
 
+/* The node's engine may add up any multiple of so many input channels, which
+ * have places outside; NONE: it adds up all at once. */
+uint32_t input_quantum(const Facts *f, NodeId id);
+
 /* ---- channels_choose.c: the same of other layers, where they move less ----
  */
 

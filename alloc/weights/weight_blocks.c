@@ -1,5 +1,6 @@
-/* weight_blocks.c - layers by slices of output channels, so that the weights of
- * one slice fit; see weights.h.
+/* weight_blocks.c - layers by slices of output channels, and where an engine
+ * goes on with sums of input channels, so that the weights of one slice fit;
+ * see weights.h.
  *
  * Input: a plan. Output: the same with a run of each slice in place of a run
  * that needs weights, slices of a layer being the same in all of its runs.
@@ -20,8 +21,8 @@ typedef struct Blocks {
     const HwSpec *spec;
     uint32_t *unit;     /* by node: slices begin at multiples, in all runs */
     uint32_t *channels; /* by node: of a slice, at most */
+    uint32_t *inputs;   /* ... input channels */
     uint32_t *first;    /* by node: index of its first slice; NONE */
-    uint32_t *listed;   /* by node: channels that have slices */
     VEC(Slice) slice;
     VEC(Action) action;
     Placements placement;
@@ -39,42 +40,58 @@ static bool in_groups(const Node *node) {
            node->attr.conv.groups > 1;
 }
 
-/* Slices of a result may begin at multiples of so many channels, by its layout.
+/* Parts of a volume may begin at multiples of so many channels, by its layout.
  * What each is padded by may lie over the next ones; of the last
- * slice there must be room for it in the memory. */
-static uint32_t slices_begin(const HwMemory *m, const Placement *out) {
-    uint32_t one = layout_granule(m->layout), all = out->whole.c;
+ * part there must be room for it in the memory. */
+static uint32_t parts_begin(const HwMemory *m, const Placement *p) {
+    uint32_t one = layout_granule(m->layout), all = p->whole.c;
     uint32_t last = one ? (all - 1) / one * one : 0;
-    Volume part = {.c = all - last, .h = out->whole.h, .w = out->whole.w};
-    uint64_t end = out->offset +
-                   layout_part_offset(m->layout, &out->whole, last) +
+    Volume part = {.c = all - last, .h = p->whole.h, .w = p->whole.w};
+    uint64_t end = p->offset + layout_part_offset(m->layout, &p->whole, last) +
                    layout_bytes(m->layout, &part);
     return end <= m->size ? one : layout_part_step(m->layout);
 }
 
-/* Where volumes may begin, slices of the result may: at multiples of so many
- * channels; UINT32_MAX: it has no slices. */
-static uint32_t granule_of(const Plan *plan, const Action *a) {
-    const HwSpec *spec = plan->schedule->spec;
-    const Placement *out = &plan->placement[a->out];
-    const HwMemory *m = &spec->memory[out->memory];
-    const HwEngine *engine = &spec->engine[a->legal.engine];
-    uint32_t all = out->whole.c, one = slices_begin(m, out);
-    if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
-        !engine_takes_channels(spec, &a->legal, all))
-        return UINT32_MAX;
+/* Where volumes may begin, parts of it may: at multiples of so many channels;
+ * UINT32_MAX: it has no parts. `told`: where the instruction says of what
+ * volume they are parts. */
+static uint32_t parts_unit(const HwSpec *spec, const Placement *p,
+                           uint32_t told) {
+    const HwMemory *m = &spec->memory[p->memory];
+    uint32_t all = p->whole.c, one = parts_begin(m, p);
     if (hwspec_parts_between(spec, m))
-        return engine->part_align < all ? engine->part_align : UINT32_MAX;
-    uint64_t step = layout_part_offset(m->layout, &out->whole, one);
+        return told < all ? told : UINT32_MAX;
+    uint64_t step = layout_part_offset(m->layout, &p->whole, one);
     if (!one || all <= one || !step)
         return UINT32_MAX;
     uint32_t align = m->align ? m->align : 1;
     uint64_t unit = one * (align / gcd(align, step % align));
     uint32_t last = unit < all ? (uint32_t)((all - 1) / unit * unit) : 0;
     bool alone = last &&
-                 layout_part_alone(m->layout, &out->whole, 0, (uint32_t)unit) &&
-                 layout_part_alone(m->layout, &out->whole, last, all - last);
+                 layout_part_alone(m->layout, &p->whole, 0, (uint32_t)unit) &&
+                 layout_part_alone(m->layout, &p->whole, last, all - last);
     return alone ? (uint32_t)unit : UINT32_MAX;
+}
+
+/* Of the result. */
+static uint32_t granule_of(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
+    const Placement *out = &plan->placement[a->out];
+    if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
+        !engine_takes_channels(spec, &a->legal, out->whole.c))
+        return UINT32_MAX;
+    return parts_unit(spec, out, spec->engine[a->legal.engine].part_align);
+}
+
+/* Of the operand; UINT32_MAX: all of its channels are added up at once. */
+static uint32_t input_granule(const Plan *plan, const Action *a) {
+    const HwSpec *spec = plan->schedule->spec;
+    const Node *node = graph_node(plan->schedule->graph, a->node);
+    Volume in = plan_volume(plan->schedule->graph, node->in[0]);
+    bool pixels = node->op == OP_FC && (in.h > 1 || in.w > 1);
+    if (!hwspec_adds_up(spec, a->legal.op, a->legal.engine) || pixels)
+        return UINT32_MAX;
+    return parts_unit(spec, &plan->placement[a->in[0]], 1);
 }
 
 /* Bytes that a weight takes on chip: those of an element of a volume there. */
@@ -82,10 +99,39 @@ static uint32_t stored_weight(const HwSpec *spec) {
     return spec->memory[spec->weights].layout->element;
 }
 
-static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels) {
+/* Weights of an output channel that belong to so many of the input channels. */
+static uint32_t taps_of(const Plan *plan, const Action *a, uint32_t inputs) {
     const Graph *g = plan->schedule->graph;
-    return (uint64_t)weight_taps(g, graph_node(g, a->node)) * channels *
+    Addends x = action_addends(plan, a);
+    uint64_t all = weight_taps(g, graph_node(g, a->node));
+    return (uint32_t)(all * inputs / x.all);
+}
+
+static uint32_t inputs_of(const Plan *plan, const Action *a) {
+    return action_addends(plan, a).n;
+}
+
+static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels,
+                         uint32_t inputs) {
+    return (uint64_t)taps_of(plan, a, inputs) * channels *
            stored_weight(plan->schedule->spec);
+}
+
+/* Weights of an output channel in the thinnest blocks that there can be. */
+static uint64_t least_taps(const HwSpec *spec, const Graph *g,
+                           const Slot *slot) {
+    const Node *node = graph_node(g, slot->node);
+    Volume in = plan_volume(g, node->in[0]);
+    uint32_t taps = weight_taps(g, node), least = in.c;
+    if (in_groups(node) || in.c > taps ||
+        !hwspec_adds_up(spec, slot->legal.op, slot->legal.engine))
+        return taps;
+    for (uint32_t m = 0; m < spec->n_active; m++) {
+        uint32_t one = layout_granule(spec->memory[m].layout);
+        if (spec->engine[slot->legal.engine].lies[HW_IN] >> m & 1)
+            least = one < least ? one : least;
+    }
+    return taps / in.c * (least ? least : 1);
 }
 
 uint64_t block_floor(const HwSpec *spec, const Graph *g, const Slot *slot) {
@@ -102,7 +148,7 @@ uint64_t block_floor(const HwSpec *spec, const Graph *g, const Slot *slot) {
     }
     if (in_groups(node) || !engine_takes_channels(spec, &slot->legal, all))
         least = all;
-    return (uint64_t)weight_taps(g, node) * least * stored_weight(spec);
+    return least_taps(spec, g, slot) * least * stored_weight(spec);
 }
 
 /* However few rows of the result a place holds. */
@@ -115,7 +161,7 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot) {
     if (in_groups(node) || !n || n > all ||
         !engine_takes_channels(spec, &slot->legal, all))
         n = all;
-    return (uint64_t)weight_taps(g, node) * n * stored_weight(spec);
+    return least_taps(spec, g, slot) * n * stored_weight(spec);
 }
 
 /* Channels that fill the array, from where a volume may begin. */
@@ -133,7 +179,7 @@ static uint32_t channels_within(const Plan *plan, const Action *a,
                                 uint32_t unit, uint64_t most) {
     uint32_t all = plan->placement[a->out].n_c;
     uint32_t turn = turn_of(plan, a, unit);
-    uint64_t one = bytes_of(plan, a, 1);
+    uint64_t one = bytes_of(plan, a, 1, inputs_of(plan, a));
     if (one * all <= most)
         return all;
     uint32_t n = (uint32_t)(most / one);
@@ -176,12 +222,32 @@ uint64_t blocks_need(const Plan *plan, const Room *room) {
         if (!needs_weights(plan, a))
             continue;
         uint32_t unit = b.unit[a->node.i], all = plan->placement[a->out].n_c;
-        uint64_t bytes = bytes_of(plan, a, unit < all ? unit : all) + align;
+        uint64_t bytes =
+            bytes_of(plan, a, unit < all ? unit : all, inputs_of(plan, a)) +
+            align;
         uint64_t end = room[i].between < bytes ? room[i].end + bytes : 0;
         most = end > most ? end : most;
     }
     arena_free(scratch);
     return round_up(most, align ? align : 1);
+}
+
+/* Gives the run of `channels` channels as many input channels at a time as its
+ * weights have room for; false if there are none. */
+static bool find_inputs(Blocks *b, const Action *a, uint32_t channels,
+                        uint64_t room) {
+    uint32_t one = input_granule(b->plan, a), all = inputs_of(b->plan, a);
+    if (one >= all)
+        return false;
+    uint64_t bytes = bytes_of(b->plan, a, channels, one);
+    uint64_t n = bytes ? room / bytes : 0;
+    uint32_t lanes = b->spec->engine[a->legal.engine].unroll.in_c;
+    uint64_t some = n * one;
+    if (lanes && some > lanes && lanes % one == 0)
+        some = some / lanes * lanes;
+    if (n && some < b->inputs[a->node.i])
+        b->inputs[a->node.i] = (uint32_t)some;
+    return n > 0;
 }
 
 /* Of each node with weights; false if one has no room. A run of few channels
@@ -190,7 +256,7 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
     const HwMemory *memory = &b->spec->memory[b->spec->weights];
     uint64_t align = memory->align;
     for (uint32_t i = 0; i < b->g->node.n; i++)
-        b->channels[i] = UINT32_MAX;
+        b->channels[i] = b->inputs[i] = UINT32_MAX;
     for (uint32_t i = 0; i < b->plan->n_actions; i++) {
         const Action *a = &b->plan->action[i];
         if (!needs_weights(b->plan, a))
@@ -199,43 +265,81 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
         if (!b->spec->weights) /* volumes may begin anywhere below */
             room -= room < align ? room : align;
         uint32_t unit = b->unit[a->node.i];
+        uint32_t all = b->plan->placement[a->out].n_c;
         uint32_t most = channels_within(b->plan, a, unit, room);
         uint32_t n = channels_within(b->plan, a, unit, room / 16 * share);
         uint32_t least = share ? turn_of(b->plan, a, unit) : unit;
-        if (!most)
-            return false;
+        if (!most) {
+            most = unit < all ? unit : all;
+            if (!find_inputs(b, a, most, room))
+                return false;
+        }
         n = n < least ? least : n;
         n = n < most ? n : most;
         uint32_t *channels = &b->channels[a->node.i];
-        if (n < b->plan->placement[a->out].n_c && n < *channels)
+        if (n < all && n < *channels)
             *channels = n;
     }
     return true;
 }
 
-/* Index of the first slice of the run, which is listed now. Runs of the same
- * channels share slices; those of others follow by rising channel. */
-static uint32_t list_slices(Blocks *b, const Action *a) {
+/* Of a run. */
+typedef struct Parts {
+    uint32_t c, n_c, in_c, n_in; /* where they begin, and all of them */
+    uint32_t channels, inputs;   /* of a slice */
+    uint32_t count;
+} Parts;
+
+static Parts parts_of(const Blocks *b, const Action *a) {
     const Placement *out = &b->plan->placement[a->out];
-    uint32_t end = out->c + out->n_c, most = b->channels[a->node.i];
-    uint32_t taps = weight_taps(b->g, graph_node(b->g, a->node));
-    uint32_t at = b->first[a->node.i];
-    if (out->c < b->listed[a->node.i]) {
-        while (b->slice.at[at].node.i != a->node.i ||
-               b->slice.at[at].c != out->c)
-            at++;
-        return at;
-    }
-    at = b->slice.n;
-    if (b->first[a->node.i] == NONE)
-        b->first[a->node.i] = at;
-    b->listed[a->node.i] = end;
-    for (uint32_t c = out->c, n; c < end; c += n) {
-        n = most < end - c ? most : end - c;
-        Slice s = {.node = a->node, .c = c, .n_c = n, .taps = taps};
-        s.bytes = (uint64_t)taps * s.n_c * stored_weight(b->spec);
-        vec_push(b->arena, &b->slice, s);
-    }
+    Addends x = action_addends(b->plan, a);
+    uint32_t n = b->channels[a->node.i], in = b->inputs[a->node.i];
+    Parts p = {out->c,
+               out->n_c,
+               x.first,
+               x.n,
+               n < out->n_c ? n : out->n_c,
+               in < x.n ? in : x.n,
+               0};
+    p.count =
+        (uint32_t)(ceil_div(p.n_c, p.channels) * ceil_div(p.n_in, p.inputs));
+    return p;
+}
+
+/* Slice k: input channels are innermost. */
+static Slice slice_at(const Blocks *b, const Action *a, const Parts *p,
+                      uint32_t k) {
+    uint32_t across = (uint32_t)ceil_div(p->n_in, p->inputs);
+    uint32_t c = k / across * p->channels, in = k % across * p->inputs;
+    uint32_t n = p->n_c - c < p->channels ? p->n_c - c : p->channels;
+    uint32_t n_in = p->n_in - in < p->inputs ? p->n_in - in : p->inputs;
+    Slice s = {.node = a->node,
+               .c = p->c + c,
+               .n_c = n,
+               .taps = taps_of(b->plan, a, n_in),
+               .in_c = p->in_c + in};
+    s.bytes = (uint64_t)s.taps * s.n_c * stored_weight(b->spec);
+    return s;
+}
+
+static bool same_slice(const Slice *a, const Slice *b) {
+    return a->node.i == b->node.i && a->c == b->c && a->n_c == b->n_c &&
+           a->in_c == b->in_c && a->taps == b->taps;
+}
+
+/* Index of the first slice of the run, which is listed now. Runs of the same
+ * channels share slices. */
+static uint32_t list_slices(Blocks *b, const Action *a, const Parts *p) {
+    uint32_t *first = &b->first[a->node.i];
+    Slice one = slice_at(b, a, p, 0);
+    for (uint32_t i = b->slice.n; *first != NONE && i-- > *first;)
+        if (same_slice(&b->slice.at[i], &one))
+            return i;
+    uint32_t at = b->slice.n;
+    if (*first == NONE)
+        *first = at;
+    for (uint32_t k = 0; k < p->count; k++)
+        vec_push(b->arena, &b->slice, slice_at(b, a, p, k));
     return at;
 }
 
@@ -244,19 +348,29 @@ static void push(Blocks *b, Action a, uint32_t slice) {
     vec_push(b->arena, &b->slice_of, slice);
 }
 
+/* The run with some channels of its operand. */
+static void add_up_some(Blocks *b, Action *a, const Parts *p, const Slice *s) {
+    uint32_t n_in = s->taps / taps_of(b->plan, a, 1);
+    uint32_t *in = ARENA_COPY(b->arena, uint32_t, a->in, a->n_in);
+    in[0] = placements_add_channels(b->arena, &b->placement, in[0],
+                                    s->in_c - p->in_c, n_in);
+    a->in = in;
+}
+
 static void push_slices(Blocks *b, const Action *a) {
-    const Placement *out = &b->plan->placement[a->out];
-    uint32_t all = out->n_c, n = b->channels[a->node.i];
-    uint32_t count = n < all ? (all + n - 1) / n : 1;
-    uint32_t first = list_slices(b, a), from = out->c;
-    for (uint32_t k = 0; k < count; k++) {
+    Parts p = parts_of(b, a);
+    uint32_t first = list_slices(b, a, &p), out = a->out;
+    for (uint32_t k = 0; k < p.count; k++) {
         Action one = *a;
-        one.tile = a->tile * count + k;
-        one.n_tiles = (a->n_tiles ? a->n_tiles : 1) * count;
+        one.tile = a->tile * p.count + k;
+        one.n_tiles = (a->n_tiles ? a->n_tiles : 1) * p.count;
         const Slice *s = &b->slice.at[first + k];
-        if (count > 1)
-            one.out = placements_add_channels(b->arena, &b->placement, a->out,
-                                              s->c - from, s->n_c);
+        if (p.channels < p.n_c && s->in_c == p.in_c)
+            out = placements_add_channels(b->arena, &b->placement, a->out,
+                                          s->c - p.c, s->n_c);
+        one.out = out;
+        if (p.inputs < p.n_in)
+            add_up_some(b, &one, &p, s);
         push(b, one, first + k);
     }
 }
@@ -266,7 +380,7 @@ bool blocks_make(Arena *arena, Plan *plan, const Room *room, StageWay way,
     uint32_t n_nodes = plan->schedule->graph->node.n;
     Blocks b = blocks_of(arena, plan);
     b.channels = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
-    b.listed = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
+    b.inputs = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     b.first = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     for (uint32_t i = 0; i < n_nodes; i++)
         b.first[i] = NONE;

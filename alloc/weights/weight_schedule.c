@@ -440,8 +440,8 @@ static const Plan *as_sliced(const Stage *s, Arena *arena) {
     for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
         const Slice *slice = &s->sliced->slice[i];
         block[i] =
-            (WeightBlock){slice->node, slice->c, slice->n_c,  slice->taps,
-                          slice->from, 0,        slice->bytes};
+            (WeightBlock){slice->node, slice->c,    slice->n_c, slice->taps,
+                          slice->in_c, slice->from, 0,          slice->bytes};
     }
     plan->n_actions = s->n;
     plan->action = action;
@@ -503,7 +503,8 @@ Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
     uint32_t *slice_of = ARENA_ARRAY(scratch, uint32_t, plan->n_actions + 1);
     for (uint32_t i = 0; i < plan->n_blocks; i++) {
         const WeightBlock *b = &plan->block[i];
-        slice[i] = (Slice){b->node, b->c, b->n_c, b->taps, b->from, b->bytes};
+        slice[i] =
+            (Slice){b->node, b->c, b->n_c, b->taps, b->in_c, b->from, b->bytes};
     }
     for (uint32_t i = 0; i < plan->n_actions; i++)
         slice_of[i] = plan->action[i].weights - 1;

@@ -17,6 +17,13 @@ typedef struct Turn {
     uint32_t last_rows, last_cols; /* of the last run */
 } Turn;
 
+/* Sums of a node's first input channels, which a run has left where its result
+ * will lie. */
+typedef struct Left {
+    const Action *by;
+    uint32_t upto; /* input channels */
+} Left;
+
 typedef struct Judge {
     Arena *arena;
     const Plan *plan;
@@ -25,6 +32,7 @@ typedef struct Judge {
     Areas *areas;
     Turn *turn;           /* by node: what is computed so far */
     VEC(uint32_t) blocks; /* of weights that are there: numbers */
+    VEC(Left) left;
     const Action *action;
     uint32_t step; /* of the action before */
 } Judge;

@@ -62,6 +62,19 @@ static void drop_blocks(Judge *j, uint64_t first, uint64_t end) {
     j->blocks.n = n;
 }
 
+/* Sums in these bytes are gone. */
+static void drop_sums(Judge *j, uint32_t memory, uint64_t first, uint64_t end) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < j->left.n; i++) {
+        const Placement *p = &j->plan->placement[j->left.at[i].by->out];
+        uint64_t at, behind;
+        areas_bytes(j->areas, p, &at, &behind);
+        if (p->memory != memory || !ranges_overlap(at, behind, first, end))
+            j->left.at[n++] = j->left.at[i];
+    }
+    j->left.n = n;
+}
+
 static const char *do_write(Judge *j, uint32_t placement, Part part) {
     const Placement *p = &j->plan->placement[placement];
     uint64_t first, end;
@@ -69,6 +82,7 @@ static const char *do_write(Judge *j, uint32_t placement, Part part) {
         return judge_says(j, p, "is written beyond its rows");
     areas_write(j->areas, p, part);
     areas_bytes(j->areas, p, &first, &end);
+    drop_sums(j, p->memory, first, end);
     if (p->memory == j->spec->weights)
         drop_blocks(j, first, end);
     return NULL;
@@ -187,11 +201,14 @@ static const char *check_operands(Judge *j, const Action *a) {
     bool right = a->n_in == node->n_in &&
                  same_tensor(out->tensor, node->out[0]) &&
                  (all || (may && a->kind == ACTION_RUN));
+    bool adds = a->kind == ACTION_RUN &&
+                hwspec_adds_up(j->spec, a->legal.op, a->legal.engine);
     for (uint32_t i = 0; i < a->n_in && right; i++) {
         const Placement *in = &j->plan->placement[a->in[i]];
         right = same_tensor(in->tensor, node->in[i]) &&
-                (all || !each ? all_channels(j, in)
-                              : in->c == out->c && in->n_c == out->n_c);
+                (adds           ? in->n_c > 0
+                 : all || !each ? all_channels(j, in)
+                                : in->c == out->c && in->n_c == out->n_c);
     }
     return right ? NULL : judge_says(j, out, "is computed from other tensors");
 }
@@ -323,8 +340,12 @@ static const char *check_weights(Judge *j, const Action *a) {
     const WeightBlock *b = &j->plan->block[a->weights - 1];
     uint32_t images = j->plan->images ? j->plan->images : 1;
     uint32_t nodes = j->plan->schedule->graph->node.n / images;
-    bool right = b->node.i % nodes == a->node.i % nodes && b->c == out->c &&
-                 b->n_c == out->n_c;
+    Addends x = action_addends(j->plan, a);
+    const Node *node = graph_node(j->g, a->node);
+    bool right =
+        b->node.i % nodes == a->node.i % nodes && b->c == out->c &&
+        b->n_c == out->n_c && b->in_c == x.first &&
+        (uint64_t)b->taps * x.all == (uint64_t)weight_taps(j->g, node) * x.n;
     if (!right)
         return judge_says(j, out, "is computed with other weights");
     uint64_t first, end;
@@ -346,9 +367,43 @@ static const char *do_weights(Judge *j, const Action *a) {
         b->bytes != (uint64_t)b->taps * b->n_c * m->layout->element)
         return judge_says(j, out, "has weights in a wrong place");
     areas_drop(j->areas, j->spec->weights, b->offset, b->offset + b->bytes);
+    drop_sums(j, j->spec->weights, b->offset, b->offset + b->bytes);
     drop_blocks(j, b->offset, b->offset + b->bytes);
     vec_push(j->arena, &j->blocks, a->weights);
     return NULL;
+}
+
+/* ---- sums ---- */
+
+static bool same_box(const Judge *j, const Action *a, const Action *b) {
+    const Placement *p = &j->plan->placement[a->out],
+                    *q = &j->plan->placement[b->out];
+    return a->node.i == b->node.i && a->row == b->row && a->rows == b->rows &&
+           a->col == b->col && a->cols == b->cols && p->memory == q->memory &&
+           p->offset == q->offset && volumes_same(&p->whole, &q->whole) &&
+           p->part_c == q->part_c && p->c == q->c && p->n_c == q->n_c;
+}
+
+/* Those that the run goes on with are there, and are no more. */
+static const char *take_sums(Judge *j, const Action *a, Addends x) {
+    for (uint32_t i = 0; i < j->left.n; i++)
+        if (j->left.at[i].upto == x.first && same_box(j, j->left.at[i].by, a)) {
+            j->left.at[i] = j->left.at[--j->left.n];
+            return NULL;
+        }
+    return judge_says(j, &j->plan->placement[a->out],
+                      "goes on with sums that are not there");
+}
+
+static void leave_sums(Judge *j, const Action *a, Addends x) {
+    const Placement *p = &j->plan->placement[a->out];
+    uint64_t first, end;
+    areas_bytes(j->areas, p, &first, &end);
+    areas_drop(j->areas, p->memory, first, end);
+    drop_sums(j, p->memory, first, end);
+    if (p->memory == j->spec->weights)
+        drop_blocks(j, first, end);
+    vec_push(j->arena, &j->left, ((Left){a, x.first + x.n}));
 }
 
 static const char *do_run(Judge *j, const Action *a) {
@@ -363,6 +418,13 @@ static const char *do_run(Judge *j, const Action *a) {
         wrong = use_tile_buffers(j, a);
     for (uint32_t i = 0; i < a->n_in && !wrong; i++)
         wrong = check_operand(j, a, i);
+    Addends x = action_addends(j->plan, a);
+    if (!wrong && !addends_begin(x))
+        wrong = take_sums(j, a, x);
+    if (!wrong && !addends_end(x)) {
+        leave_sums(j, a, x);
+        return NULL;
+    }
     if (!wrong)
         wrong = check_turn(j, a);
     return wrong ? wrong : do_write(j, a->out, made_by(a));

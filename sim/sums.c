@@ -1,0 +1,125 @@
+/* sums.c - sums that one instruction leaves for the next; see sums.h. */
+#include "sim/sums.h"
+
+#include "sim/blobs.h"
+
+#include <string.h>
+
+/* Input channels of the layer, of which an instruction adds up some; 0: nobody
+ * knows. */
+static uint32_t channels_of(Run *run, const Work *w) {
+    const Blob *blob = blob_find(run, w->layer, "weight");
+    uint64_t taps = (uint64_t)w->conv[ROWS].kernel * w->conv[COLS].kernel;
+    uint32_t made = blob ? shape_dim(&blob->value.shape, 0) : 0;
+    return made ? (uint32_t)(shape_count(&blob->value.shape) / made / taps) : 0;
+}
+
+static bool channels_fit(Run *run, const Work *w) {
+    uint32_t all = channels_of(run, w), end = w->first_in + w->in.c;
+    if (w->sums_first && w->first_in)
+        fault(run, "its sums begin with input channel %u", w->first_in);
+    else if (all && w->sums_last && end != all)
+        fault(run, "its sums end with %u of %u input channels", end, all);
+    else if (all && !w->sums_last && end >= all)
+        fault(run, "its sums stay with %u of %u input channels", end, all);
+    else
+        return true;
+    return false;
+}
+
+Place sums_place(const PartSums *s, const Work *w) {
+    Place place = w->out_at;
+    place.weights_of = s->layer;
+    place.role = "sums";
+    place.row = w->first_c;
+    place.col = 0;
+    return place;
+}
+
+static bool meets(const Place *a, const Place *b) {
+    return a->memory == b->memory && a->first < b->end && b->first < a->end;
+}
+
+/* One that serves nobody, with room; those in its place are gone. */
+static PartSums *sums_new(Run *run, const Work *w) {
+    uint64_t n = extent_count(&w->out);
+    PartSums *free = NULL;
+    for (uint32_t i = 0; i < run->sums.n; i++) {
+        PartSums *s = run->sums.at[i];
+        if (s->serves && meets(&s->place, &w->out_at))
+            s->serves = false;
+        if (!s->serves && s->room >= n && (!free || s->room < free->room))
+            free = s;
+    }
+    if (!free) {
+        free = ARENA_NEW(run->hold, PartSums);
+        free->room = n;
+        free->real = ARENA_ARRAY(run->hold, float, n + 1);
+        free->code = ARENA_ARRAY(run->hold, int64_t, n + 1);
+        vec_push(run->hold, &run->sums, free);
+    }
+    return free;
+}
+
+static PartSums *sums_find(Run *run, const Work *w) {
+    for (uint32_t i = 0; i < run->sums.n; i++) {
+        PartSums *s = run->sums.at[i];
+        const Place *p = &s->place;
+        if (s->serves && strcmp(s->layer, w->layer) == 0 &&
+            s->first_c == w->first_c && p->memory == w->out_at.memory &&
+            p->start == w->out_at.start && p->c == w->out.c &&
+            p->h == w->out.h && p->w == w->out.w)
+            return s;
+    }
+    return NULL;
+}
+
+/* Nobody has written there since. */
+static bool are_there(Run *run, const PartSums *s, const Work *w) {
+    Place place = sums_place(s, w);
+    Box box = place_box(&place);
+    float *values = NULL;
+    if (!memory_holds(run, &place, box, "sums"))
+        return false;
+    if (!run->options.memory_only)
+        values = ARENA_ARRAY(run->work, float, box_count(&place, box));
+    memory_read(run, &place, box, "sums", values);
+    return true;
+}
+
+bool sums_open(Run *run, const Work *w, PartSums **out) {
+    *out = NULL;
+    if (!w->partial || w->op == HW_OP_LOAD_WEIGHTS || !channels_fit(run, w))
+        return !w->partial || w->op == HW_OP_LOAD_WEIGHTS;
+    if (w->sums_first && w->sums_last)
+        return true;
+    PartSums *s = w->sums_first ? sums_new(run, w) : sums_find(run, w);
+    if (!s || (!w->sums_first && s->upto != w->first_in)) {
+        fault(run, "the sums of its first %u input channels are not there",
+              w->first_in);
+        return false;
+    }
+    if (!w->sums_first && !are_there(run, s, w))
+        return false;
+    if (w->sums_first)
+        s->layer = arena_strdup(run->hold, w->layer);
+    s->place = w->out_at;
+    s->first_c = w->first_c;
+    s->n = extent_count(&w->out);
+    s->upto = w->first_in + w->in.c;
+    s->begins = w->sums_first;
+    s->stays = !w->sums_last;
+    s->serves = s->stays;
+    *out = s;
+    return true;
+}
+
+bool sums_add(PartSums *s, Patch *patch) {
+    if (!s)
+        return false;
+    for (uint64_t i = 0; i < s->n && !s->begins; i++)
+        patch->at[i] += s->real[i];
+    if (s->stays)
+        memcpy(s->real, patch->at, s->n * sizeof *s->real);
+    return s->stays;
+}

@@ -1,0 +1,38 @@
+/* sums.h - sums that one instruction leaves for the next.
+ *
+ * Input: convolutions that add up some of their input channels. Output: sums,
+ * as exact as the layer's arithmetic, and cells where the result will lie that
+ * hold nothing else. Invariants: blocks of input channels follow each other
+ * from the first to the last, over the same box of the result in the same
+ * place, and nobody writes there in between; what reads such cells as values is
+ * a violation.
+ */
+#ifndef SIM_SUMS_H
+#define SIM_SUMS_H
+
+#include "sim/compute.h"
+
+struct PartSums {
+    bool serves; /* somebody goes on with it */
+    const char *layer;
+    Place place;        /* of the result; its tables are not kept */
+    uint32_t first_c;   /* of the layer's output channels */
+    uint32_t upto;      /* input channels that are in it */
+    uint64_t n, room;   /* sums */
+    bool begins, stays; /* of the instruction at work */
+    float *real;
+    int64_t *code;
+};
+
+/* Those that the work leaves or goes on with: NULL where it does neither.
+ * False, with a violation, if they are not there. */
+bool sums_open(Run *run, const Work *work, PartSums **out);
+
+/* Real sums: adds those that are there, and keeps the whole where it stays.
+ * Whether it does. */
+bool sums_add(PartSums *sums, Patch *patch);
+
+/* The place of a result as that of its sums. */
+Place sums_place(const PartSums *sums, const Work *work);
+
+#endif
