@@ -192,14 +192,20 @@ bool yaml_enum(Diag *diag, const YamlNode *node, const char *const *names,
     const char *text = scalar(diag, node);
     if (!text)
         return false;
+    enum { AT_A_GLANCE = 8 }; /* of a longer list, which one was meant */
     Text list = text_new(node->arena);
-    for (uint32_t i = 0; names[i]; i++) {
-        if (!strcmp(text, names[i])) {
-            *out = i;
+    Near near = near_to(text);
+    uint32_t n = 0;
+    for (; names[n]; n++) {
+        if (!strcmp(text, names[n])) {
+            *out = n;
             return true;
         }
-        text_addf(&list, "%s%s", i ? ", " : "one of: ", names[i]);
+        near_look(&near, names[n]);
+        text_addf(&list, "%s%s", n ? ", " : "one of: ", names[n]);
     }
+    if (near.best && n > AT_A_GLANCE)
+        text_addf(&list, "; did you mean `%s`?", near.best);
     return wrong(diag, node, text_str(&list));
 }
 

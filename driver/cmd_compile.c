@@ -145,7 +145,7 @@ cJSON *compile_json(Arena *arena, const Pipeline *p) {
 
 static void print_front(Arena *arena, const Plan *plan) {
     say("front   %4s %15s %15s %15s %13s\n", "plan", "active memory", "cycles",
-        "bytes moved", "instructions");
+        "bytes+weights", "instructions");
     for (uint32_t i = 0; i < plan->n_front; i++) {
         const PlanCost *cost = &plan->front[i];
         say("        %4u %15s %15s %15s %13s%s\n", i + 1,

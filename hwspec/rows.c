@@ -367,12 +367,16 @@ static void read_forms(Reader *r, const YamlNode *map, HwRow *row) {
 /* ---- what a row serves ---- */
 
 static bool op_by_name(Reader *r, const char *name, Loc loc, HwOp *out) {
-    for (uint32_t i = 0; i < HW_OP_COUNT; i++)
+    Near near = near_to(name);
+    for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
         if (!strcmp(name, hw_op_name[i])) {
             *out = (HwOp)i;
             return true;
         }
-    diag_error(r->diag, loc, "`%s` is no operation (hwspec/ops.def)", name);
+        near_look(&near, hw_op_name[i]);
+    }
+    diag_error(r->diag, loc, "`%s` is no operation (%shwspec/ops.def)", name,
+               near_question(r->arena, &near));
     return false;
 }
 
@@ -532,10 +536,9 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
     const YamlNode *map = yaml_need(diag, root, "instructions");
     bool texts = !map || count_texts(map) || !map->n;
     uint32_t before = diag_errors(diag);
-    read_dictionary(&r,
-                    texts ? yaml_need(diag, root, "fields")
-                          : yaml_get(root, "fields"),
-                    &r.common);
+    read_dictionary(
+        &r, texts ? yaml_need(diag, root, "fields") : yaml_get(root, "fields"),
+        &r.common);
     if (!map || !yaml_is(diag, map, YAML_MAP))
         return set;
     if (map->n > MAX_ROWS) {

@@ -8,6 +8,8 @@
  */
 #include "hwspec/rows.h"
 
+#include "base/text.h"
+
 typedef struct Told {
     Diag *diag;
     const HwSpec *spec;
@@ -19,10 +21,26 @@ static bool has(const Told *t, HwField field) {
     return insn_token_of(&t->row->form[0], field) >= 0;
 }
 
+/* All of these, of `operand` where fields are those of the first: one error for
+ * all that are missing. */
+static void need_all(const Told *t, size_t n, const HwField *field, int operand,
+                     const char *why) {
+    Arena *arena = arena_new("told");
+    Text lacks = text_new(arena);
+    for (size_t i = 0; i < n; i++) {
+        HwField f = (HwField)((int)field[i] + operand);
+        if (!has(t, f))
+            text_addf(&lacks, "%s`%s`", *text_str(&lacks) ? ", " : "",
+                      hw_field_name[f]);
+    }
+    if (*text_str(&lacks))
+        diag_error(t->diag, t->row->loc, "%s does not tell %s, %s",
+                   t->row->mnemonic, text_str(&lacks), why);
+    arena_free(arena);
+}
+
 static void need(const Told *t, HwField field, const char *why) {
-    if (!has(t, field))
-        diag_error(t->diag, t->row->loc, "%s does not tell `%s`, %s",
-                   t->row->mnemonic, hw_field_name[field], why);
+    need_all(t, 1, &field, 0, why);
 }
 
 /* ---- places ---- */
@@ -57,6 +75,16 @@ static uint32_t memories_of(const Told *t, HwOperand operand) {
            ~(operand == HW_OUT ? bit_of(spec->input) : bit_of(spec->output));
 }
 
+/* The memory's number, or the field. */
+static void need_place(const Told *t, HwOperand operand, HwField field,
+                       const char *why) {
+    if (!has(t, field))
+        diag_error(t->diag, t->row->loc, "%s tells neither `%s` nor `%s`: %s",
+                   t->row->mnemonic,
+                   hw_field_name[HW_FIELD_OF(operand, MEMORY)],
+                   hw_field_name[field], why);
+}
+
 static void check_place(const Told *t, HwOperand operand) {
     const HwSpec *spec = t->spec;
     uint32_t lies = memories_of(t, operand), far = lies & outside(spec);
@@ -68,11 +96,11 @@ static void check_place(const Told *t, HwOperand operand) {
         need(t, HW_FIELD_OF(operand, MEMORY),
              "though it may lie in one of several memories");
     if (io && (far != io || !moves) && spec->backing >= 0)
-        need(t, HW_FIELD_OF(operand, IO),
-             "nor its memory: it may lie where inputs and outputs do");
+        need_place(t, operand, HW_FIELD_OF(operand, IO),
+                   "it may lie where inputs and outputs do");
     if ((far & bit_of(spec->backing)) && !moves)
-        need(t, HW_FIELD_OF(operand, BACKING),
-             "nor its memory: it may lie outside of active memory");
+        need_place(t, operand, HW_FIELD_OF(operand, BACKING),
+                   "it may lie outside of active memory");
 }
 
 /* ---- copies ---- */
@@ -92,8 +120,7 @@ static void check_copies(const Told *t, HwOperand operand) {
         return;
     int n = has(t, HW_FIELD_OF(operand, PART)) ? 2 : 1;
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < 4; k++)
-            need(t, (HwField)((int)field[i][k] + (int)operand),
+        need_all(t, 4, field[i], (int)operand,
                  "though there may be copies of channels");
 }
 
@@ -113,10 +140,12 @@ static void check_tiles(const Told *t) {
             sums |= style->sums != 0;
         }
     }
-    for (size_t i = 0; any && i < sizeof field / sizeof *field; i++)
-        need(t, field[i], "though it may run by tiles");
-    for (size_t i = 0; sums && i < sizeof nest / sizeof *nest; i++)
-        need(t, nest[i], "though it may run by tiles of channels");
+    if (any)
+        need_all(t, sizeof field / sizeof *field, field, 0,
+                 "though it may run by tiles");
+    if (sums)
+        need_all(t, sizeof nest / sizeof *nest, nest, 0,
+                 "though it may run by tiles of channels");
 }
 
 /* ---- sizes of what moves, and of concats ---- */
@@ -130,9 +159,8 @@ static void check_sizes(const Told *t) {
     int operand = by_in ? HW_IN : HW_OUT, told = 0;
     for (int i = 0; i < N; i++)
         told += has(t, (HwField)((int)field[i] + operand));
-    for (int i = 0; i < N && (told || !concat); i++)
-        need(t, (HwField)((int)field[i] + operand),
-             "part of the size of a volume");
+    if (told || !concat)
+        need_all(t, N, field, operand, "the size of a volume");
     if (concat && !has(t, HW_F_OUT_OFFSET))
         need(t, HW_F_OUT_ADDR, "where the volume starts");
 }

@@ -74,19 +74,30 @@ static const char *shipped_path(Arena *arena, const char *name) {
     return NULL;
 }
 
+/* A file of that name is here, but its name is not given as a path. */
+static bool is_file_here(Arena *arena, const char *name) {
+    return file_exists(arena_printf(arena, "%s%s", name, suffix));
+}
+
 static void refuse(Arena *arena, Diag *diag, Loc loc, const char *name) {
     Text list = text_new(arena);
+    if (is_file_here(arena, name)) {
+        diag_error(diag, loc,
+                   "no target is called `%s`; the file here is `%s%s`", name,
+                   name, suffix);
+        return;
+    }
     const char *const *names = hwspec_targets(arena);
     Near near = near_to(name);
     for (uint32_t i = 0; names[i]; i++) {
         text_addf(&list, "%s%s", i ? ", " : "", names[i]);
         near_look(&near, names[i]);
     }
-    diag_error(diag, loc,
-               "no target is called `%s`; %sthere are: %s; or give a path, with "
-               "a `/` or ending in .yaml",
-               name, near_question(arena, &near),
-               list.len ? text_str(&list) : "none");
+    diag_error(
+        diag, loc,
+        "no target is called `%s`; %sthere are: %s; or give a path, with "
+        "a `/` or ending in .yaml",
+        name, near_question(arena, &near), list.len ? text_str(&list) : "none");
 }
 
 const char *target_path(Arena *arena, Diag *diag, Loc loc, const char *from,

@@ -676,7 +676,8 @@ static void bad_texts(void **state) {
     check_rows(machine, "id RUN both k", "id RUN both deep",
                "9:12: `deep`: lists within lists, too deep\n");
     check_rows(machine, "for: conv\n", "for: convolve\n",
-               "12:10: `convolve` is no operation (hwspec/ops.def)\n");
+               "12:10: `convolve` is no operation (did you mean `conv`? "
+               "hwspec/ops.def)\n");
     check_rows(machine, "for: conv\n", "for: {conv: {layer: 1}}\n",
                "12:18: `layer` is no token of the text of RUN\n");
     check_rows(machine, "for: conv\n", "for: conv\n    implies: {pad.q: 1}\n",

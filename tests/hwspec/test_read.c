@@ -131,7 +131,7 @@ static void bad_values(void **state) {
     for (uint32_t i = 0; hw_op_name[i]; i++)
         n += (size_t)snprintf(unknown + n, sizeof unknown - n, "%s%s",
                               i ? ", " : "", hw_op_name[i]);
-    snprintf(unknown + n, sizeof unknown - n, "\n");
+    snprintf(unknown + n, sizeof unknown - n, "; did you mean `conv`?\n");
     check_bad("[conv]", "[conv, cnv]", unknown);
     check_bad("[conv]", "[conv, conv]",
               "9:22: `conv` stands here a second time\n");
