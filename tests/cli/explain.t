@@ -86,14 +86,14 @@ probability (10x1x1): outside: for the host alone; does not move
 --- run amphora compile SHARE/examples/tiny.prototxt -t ring-npu --set memories.am.size=2KiB --explain
 --- exit 0
 --- stdout
-tiny on ring-npu: 74 instructions, 2 of them layers of the host
+tiny on ring-npu: 69 instructions, 2 of them layers of the host
 host    classes (fc): no engine of ring-npu runs fc
 host    probability (softmax): no engine of ring-npu runs softmax
 AM      1,920 of 2,048 bytes, live peak 1,920 (planner greedy_by_size, proved)
 DDR     3,072 bytes for spilled and tiled volumes
         6,944 bytes moved; compulsory 800, bound 800 (no listing with these layers on the host moves less)
         layer by layer no plan in this order moves less than 8,992
-all     25,501 cycles with the host's (0.064 ms): engines have 68.4 % of the time
+all     22,009 cycles with the host's (0.055 ms): engines have 63.4 % of the time
 host    0.020 ms for 2 layers, 392 bytes; engines wait for it 0 times
 share   engines compute 99.9 % of 864,576 products
         fc on an engine, not the host: 1 layer, 0.010 ms there, 0.000 of transfers for them, 0.0 % of products (no engine of ring-npu runs fc)
@@ -110,16 +110,16 @@ average (32x1x1): never whole: step 8 runs by channels, with at most 16 of its 3
 classes (10x1x1): outside: for the host alone; does not move
 probability (10x1x1): outside: for the host alone; does not move
 bytes: 6,944 moved; compulsory 800, bound 800 (no listing with these layers on the host moves less)
-time: 17,460 cycles; transfers take 8,764, of which 3,068 pass while layers run
-  1,084 cycles: load of sum, behind the store of sum, before average
-  1,084 cycles: load of sum, between two parts of average
-  572 cycles: store of sum, behind sum, before average
-  316 cycles: store of pool1, behind pool1, before left
-  316 cycles: load of pool1, behind the store of pool1, before left
-  3 times 284 cycles: store of sum, behind sum, before mix
+time: 13,968 cycles; transfers take 4,952, of which 2,420 pass while layers run
+  316 cycles: store of sum, behind sum, before average
+  316 cycles: load of sum, behind the store of sum, before average
+  316 cycles: load of sum, between two parts of average
+  188 cycles: store of pool1, behind pool1, before left
+  188 cycles: load of pool1, behind the store of pool1, before left
   3 times 188 cycles: load of pool1, between two parts of right
-  188 cycles: store of average, between two parts of average
-  and 4 shorter ones
+  180 cycles: store of sum, behind sum, before mix
+  172 cycles: load of pool1, behind the store of pool1, before right
+  and 3 shorter ones
 weights 7 layers had none: seeded ones
 wrote   ./tiny.cmd
 wrote   ./tiny.json
@@ -134,18 +134,18 @@ both@2 (32x8x8): never whole: steps 16 to 17 run by stripes, with at most 5 of i
 --- run amphora compile SHARE/examples/tiny.prototxt -t stage-npu --set memories.am.size=12KiB --explain
 --- exit 0
 --- stdout
-tiny on stage-npu: 25 instructions, 1 of them layers of the host
+tiny on stage-npu: 19 instructions, 1 of them layers of the host
 host    probability (softmax): no engine of stage-npu runs softmax
 AM      5,120 of 12,288 bytes, live peak 5,120 (planner greedy_by_size, proved)
         volumes alone; beside them at most 6,048 bytes of weights wait or are read, up to byte 9,440 of am
 DDR     0 bytes for volumes: everything stays in AM
         13,306 bytes moved; compulsory 13,306, bound 13,306 (no listing with these layers on the host moves less)
-all     12,761 cycles with the host's (0.013 ms): engines have 21.5 % of the time
+all     12,713 cycles with the host's (0.013 ms): engines have 21.2 % of the time
 host    0.010 ms for 1 layer, 20 bytes; engines wait for it 0 times
 share   engines compute 100.0 % of 864,576 products
         softmax on an engine, not the host: 1 layer, 0.010 ms there, 0.000 of transfers for them, 0.0 % of products (no engine of stage-npu runs softmax)
-image (3x16x16): in active memory, step 1, by slices of at most 6 of its rows; loaded from inputs
-conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): in active memory, steps 1 to 2, by slices of at most 4 of its rows; does not move
+image (3x16x16): in active memory, step 1; loaded from inputs
+conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): in active memory, steps 1 to 2; does not move
 pool1 (16x8x8): in active memory, steps 2 to 4; does not move
 left (16x8x8, layers left and left/relu): channels 0 to 15 of both, in active memory, steps 3 to 7; does not move
 right (16x8x8, layers right and right/relu): channels 16 to 31 of both, in active memory, steps 4 to 7; does not move
@@ -155,15 +155,15 @@ sum (32x8x8, layers sum and sum/relu): in active memory, steps 7 to 8, in the pl
 average (32x1x1): in active memory, steps 8 to 9; does not move
 classes (10x1x1): in active memory, step 9; stored to outputs, for the host, which runs probability
 probability (10x1x1): outside: for the host alone; does not move
-weights of conv1 (432 bytes, 16 channels): one block; its engine waits 258 cycles for them
-weights of left (256 bytes, 16 channels): one block; there 430 cycles before they are read
-weights of right (2,304 bytes, 16 channels): one block; there 217 cycles before they are read
+weights of conv1 (432 bytes, 16 channels): one block; its engine waits 276 cycles for them
+weights of left (256 bytes, 16 channels): one block; there 748 cycles before they are read
+weights of right (2,304 bytes, 16 channels): one block; there 535 cycles before they are read
 weights of mix (9,216 bytes, 32 channels): 2 blocks of at most 21 channels, 6,048 bytes, as volumes of step 6 leave 8,192 bytes; its engine waits 776 cycles for them
 weights of classes (320 bytes, 10 channels): one block; there 200 cycles before they are read
 weights: 12,528 bytes loaded in 6 blocks, of 12,528
 plan: one for 10,240 of 12,288 bytes: nothing that was tried with more is better, and no better than what more yet would get
 bytes: 13,306 moved; compulsory 13,306, bound 13,306 (no listing with these layers on the host moves less)
-time: 2,755 cycles; layers take 1,601, and beside them transfers of volumes 616, of weights 1,385
+time: 2,707 cycles; layers take 1,553, and beside them transfers of volumes 250, of weights 1,385
 weights 7 layers had none: seeded ones
 wrote   ./tiny.cmd
 wrote   ./tiny.json
