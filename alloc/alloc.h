@@ -42,6 +42,8 @@ typedef struct PlanOptions {
     const bool *states;
     bool no_states; /* what runs it keeps states by itself */
     PlanObjective objective;
+    double recompute;   /* a plan computes at most so many times the products of
+                         * the network; 0: as many as stripes make it */
     uint32_t effort;    /* of the search: 0 to PLAN_MOST_EFFORT */
     uint32_t images;    /* of the listing that this is the plan of one of; 0:
                          * just one */

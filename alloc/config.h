@@ -25,6 +25,7 @@ typedef struct Config {
     uint64_t aside; /* bytes for weights: cascades whose own take no more read
                      * them once, others with each run */
     bool pairs;     /* rolling: layers may take turns by channels */
+    bool strips;    /* rolling: cascades may run by strips of columns */
     bool loose;     /* cascades may have several results */
     bool longer;    /* cascades of up to twice as many steps */
     uint64_t lambda_insn; /* bytes that an instruction counts as */

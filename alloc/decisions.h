@@ -61,6 +61,8 @@ typedef struct Cascade {
     uint32_t
         cols; /* rolls: by rolling_columns.c, with so many columns of the widest
                * result at a time, 1: as few as can be; 0: by rings */
+    uint32_t strips;   /* cols: so many strips of columns, one behind the other,
+                        * by   line_strips.c; 0: one */
     uint32_t n_shared; /* by stripes: what is loaded for several nodes */
     const TensorId *shared;
 } Cascade;

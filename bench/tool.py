@@ -52,13 +52,14 @@ def cpu_seconds():
     return used.ru_utime + used.ru_stime
 
 
-def compiled(network, machine, folder, *sets, images=1, objective=None):
+def compiled(network, machine, folder, *sets, images=1, objective=None,
+             more=()):
     """The plan, with the CPU seconds that it took in all; None where it does
     not fit."""
     before = cpu_seconds()
     done = run("compile", network, "-t", machine, "-o", folder, "--json",
                "--images", str(images), *flags(sets),
-               *objective_of(machine, objective))
+               *objective_of(machine, objective), *more)
     if done.returncode == DOES_NOT_FIT:
         return None
     if done.returncode:
@@ -95,11 +96,11 @@ def counted(network, machine, folder, *sets, images=1, objective=None):
     return plan and simulated(plan, machine, *sets)
 
 
-def verified(network, machine, *sets, objective=None):
+def verified(network, machine, *sets, objective=None, more=()):
     """What `verify --json` says; None where it does not fit. Ends the program
     where a value is wrong."""
     done = run("verify", network, "-t", machine, "--json", *flags(sets),
-               *objective_of(machine, objective))
+               *objective_of(machine, objective), *more)
     if done.returncode == DOES_NOT_FIT:
         return None
     if done.returncode:

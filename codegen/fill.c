@@ -50,7 +50,7 @@ void set_operand(const Filler *e, HwFields *fields, HwOperand operand,
     Volume volume = plan_volume(e->graph, p->tensor);
     insn_set_operand(e->spec, fields, operand, p->memory, operand_offset(e, p));
     set(fields, HW_FIELD_OF(operand, W), volume.w);
-    set(fields, HW_FIELD_OF(operand, PITCH), volume.w);
+    set(fields, HW_FIELD_OF(operand, PITCH), p->pitch ? p->pitch : volume.w);
     set(fields, HW_FIELD_OF(operand, H), rows);
     set(fields, HW_FIELD_OF(operand, C), p->n_c);
     bool is_part = p->whole.c != p->n_c;
@@ -71,7 +71,7 @@ static void set_columns(const Filler *e, HwFields *fields, HwOperand operand,
                         uint32_t index, uint32_t col, uint32_t cols) {
     const Placement *p = placement_of(e, index);
     bool turns = p->ring || p->lines.band;
-    set(fields, HW_FIELD_OF(operand, COL), turns ? col : 0);
+    set(fields, HW_FIELD_OF(operand, COL), turns ? col - p->left : 0);
     if (!turns)
         set(fields, HW_FIELD_OF(operand, PITCH), cols);
     set(fields, HW_FIELD_OF(operand, W), cols);

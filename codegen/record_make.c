@@ -92,12 +92,12 @@ static RecordOperand operand_of(const Maker *m, HwOperand role, uint32_t index,
                        .channels = p->n_c,
                        .row = turns ? row : row - p->row,
                        .rows = rows,
-                       .col = turns ? col : col - p->col,
+                       .col = col - (turns ? p->left : p->col),
                        .cols = cols,
                        .ring = p->ring,
                        .lines = p->lines,
                        .quant = tensor->quant};
-    o.pitch = plan_volume(m->graph, p->tensor).w;
+    o.pitch = p->pitch ? p->pitch : plan_volume(m->graph, p->tensor).w;
     o.whole.repl = hwspec_repl_in(m->spec, p->memory, o.whole.repl);
     find_strides(m, &o);
     return o;

@@ -271,6 +271,7 @@ static void report(Arena *arena, const Pipeline *p, const Options *options,
         expect_print("listing", &v->simulated);
     }
     print_placement(arena, p->plan);
+    print_products(arena, p->plan);
     print_sim(arena, v->listing, v->sim, p->plan->ddr_bound[PLAN_BOUND_ANY]);
     print_images(arena, p, v->sim);
     PlanBoundKind bound = plan_bound(p->plan);

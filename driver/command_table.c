@@ -15,7 +15,8 @@
         SHARED(starts), SHARED(ends)
 #define PLANNING                                                               \
     SHARED(order), SHARED(side), SHARED(budget), SHARED(planner),              \
-        SHARED(replication), SHARED(mode), SHARED(objective), SHARED(effort)
+        SHARED(replication), SHARED(mode), SHARED(objective),                  \
+        SHARED(recompute), SHARED(effort)
 
 static const OptionAt compile_options[] = {MACHINE,
                                            NETWORK,

@@ -95,6 +95,7 @@ void print_plan(Arena *arena, const Pipeline *pipeline);
  * proved to be the least, planner. */
 void add_placement_json(cJSON *json, const Plan *plan);
 void print_placement(Arena *arena, const Plan *plan);
+void print_products(Arena *arena, const Plan *plan);
 
 /* The values of the network's outputs by the reference evaluation, and of all
  * tensors. */

@@ -133,7 +133,7 @@ bool is_compiler_option(const char *path) {
     return !strcmp(path, "replication") || !strcmp(path, "mode") ||
            !strcmp(path, "order") || !strcmp(path, "planner") ||
            !strcmp(path, "side-by-side") || !strcmp(path, "objective") ||
-           !strcmp(path, "effort");
+           !strcmp(path, "effort") || !strcmp(path, "recompute");
 }
 
 /* A value that no machine takes is a mistake in the command; one that some

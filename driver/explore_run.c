@@ -38,6 +38,8 @@ static void apply(const Point *p, Options *o, HwSetting *settings) {
             o->objective = value;
         else if (!strcmp(path, "effort"))
             o->effort = strtoull(value, NULL, 10);
+        else if (!strcmp(path, "recompute"))
+            o->recompute = strtod(value, NULL);
         else
             settings[o->settings.n++] = (HwSetting){path, value};
     }

@@ -58,6 +58,7 @@ typedef struct Options {
     const char *order; /* NULL: the default */
     const char *side;  /* NULL: one layer a step */
     const char *objective, *planner, *replication, *mode;
+    double recompute; /* 0: not said */
     uint64_t effort, budget;
     uint64_t images; /* one behind the other; 0: one */
     const void *own; /* the command's own: a struct of these */

@@ -402,7 +402,11 @@ static bool read_objective(Diag *diag, const Options *o, PlanOptions *out) {
                    o->objective);
     if (o->effort > PLAN_MOST_EFFORT)
         diag_error(diag, (Loc){0}, "--effort: at most %d", PLAN_MOST_EFFORT);
-    return i < PLAN_OBJECTIVES && o->effort <= PLAN_MOST_EFFORT;
+    bool most = o->recompute == 0 || o->recompute >= 1;
+    if (!most)
+        diag_error(diag, (Loc){0},
+                   "--recompute: at least 1, the products of the network");
+    return i < PLAN_OBJECTIVES && o->effort <= PLAN_MOST_EFFORT && most;
 }
 
 ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
@@ -413,6 +417,7 @@ ExitCode replication_plan(Arena *arena, Diag *diag, const Options *o,
                            .watch = watch_of(o),
                            .watcher = (void *)(uintptr_t)o,
                            .effort = (uint32_t)o->effort,
+                           .recompute = o->recompute,
                            .replication = replication_on(o),
                            .images = (uint32_t)o->images,
                            .other = p->other,

@@ -1,5 +1,6 @@
 /* shared.c - what several commands print; see commands.h. */
 #include "driver/commands.h"
+#include "plan/cost.h"
 
 #include "base/guard.h"
 #include "report/moves.h"
@@ -156,6 +157,7 @@ void add_traffic_json(cJSON *json, const Plan *plan) {
                                 (double)plan->ddr_bound[i]);
     cJSON_AddNumberToObject(json, "computed_again_bytes",
                             (double)plan->ddr_again);
+    cJSON_AddNumberToObject(json, "products", (double)plan_products(plan).all);
     if (plan->cycles)
         cJSON_AddNumberToObject(json, "plan_cycles", (double)plan->cycles);
 }
@@ -210,18 +212,6 @@ void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
     print_violations(listing, sim);
 }
 
-/* Of each layer once, however many tiles it has. */
-static uint64_t engine_products(const Pipeline *p) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < p->plan->n_actions; i++) {
-        const Action *a = &p->plan->action[i];
-        const Graph *g = p->plan->schedule->graph;
-        if (a->kind == ACTION_RUN && !a->tile)
-            sum += graph_products(g, graph_node(g, a->node));
-    }
-    return sum;
-}
-
 Accounts plan_accounts(Arena *arena, const Pipeline *p, uint64_t cycles) {
     const SimOptions timed = {
         .seed = 1, .time_only = true, .memory_only = true};
@@ -229,7 +219,8 @@ Accounts plan_accounts(Arena *arena, const Pipeline *p, uint64_t cycles) {
         listing_host_layers(p->listing)
             ? sim_run(arena, diag_new(arena), p->listing, 0, NULL, &timed)
             : NULL;
-    return accounts_of(arena, p->listing, engine_products(p), cycles, sim);
+    return accounts_of(arena, p->listing, plan_products(p->plan).once, cycles,
+                       sim);
 }
 
 /* What the placement in active memory is worth. */
@@ -244,6 +235,16 @@ static const char *placement_words(Arena *arena, const Plan *plan) {
     return arena_printf(arena, "%slive peak %s%s (planner %s, %s)", packed,
                         with_commas(arena, plan->am_live), bound, plan->planner,
                         plan->am_proved ? "proved" : "not proved");
+}
+
+/* Of products that are computed again, how much. */
+void print_products(Arena *arena, const Plan *plan) {
+    Products p = plan_products(plan);
+    if (p.once && p.all > p.once)
+        say("again   %s of %s products are computed again: %.2f times those "
+            "of the network\n",
+            with_commas(arena, p.all - p.once), with_commas(arena, p.once),
+            (double)p.all / (double)p.once);
 }
 
 void print_placement(Arena *arena, const Plan *plan) {
@@ -303,4 +304,5 @@ void print_plan(Arena *arena, const Pipeline *p) {
         say("        layer by layer no plan in this order moves less than "
             "%s\n",
             with_commas(arena, layers));
+    print_products(arena, plan);
 }

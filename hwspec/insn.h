@@ -269,4 +269,9 @@ void insn_set_waits(const HwSpec *spec, HwFields *fields, uint64_t units);
  * of them where it has none. */
 size_t insn_tile_mark(const char *name);
 
+/* Whether line buffers may be as wide as some columns of a tensor: transfers
+ * tell where in the buffer the columns lie that they move, and how wide it is.
+ */
+bool insn_by_strips(const HwSpec *spec);
+
 #endif

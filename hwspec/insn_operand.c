@@ -135,3 +135,16 @@ void insn_set_operand(const HwSpec *spec, HwFields *fields, HwOperand operand,
     set(fields, HW_FIELD_OF(operand, IO),
         m->role == HW_INPUT || m->role == HW_OUTPUT);
 }
+
+static bool tells_strips(const HwSpec *spec, HwOp op, HwOperand near) {
+    int32_t row = insn_row(spec, op);
+    const HwForm *form = row < 0 ? NULL : &spec->insns->row[row].form[0];
+    return form && insn_token_of(form, HW_FIELD_OF(near, COL)) >= 0 &&
+           insn_token_of(form, HW_FIELD_OF(near, PITCH)) >= 0;
+}
+
+bool insn_by_strips(const HwSpec *spec) {
+    return spec->insns && hwspec_by_columns(spec) &&
+           tells_strips(spec, HW_OP_LOAD, HW_OUT) &&
+           tells_strips(spec, HW_OP_STORE, HW_IN);
+}

@@ -19,6 +19,12 @@ static inline uint64_t traffic_bytes(Traffic t) {
     return t.moved + t.weights;
 }
 Traffic plan_traffic(const Plan *plan);
+/* Products of the layers on engines: of each once, and as the plan's runs
+ * compute them. */
+typedef struct Products {
+    uint64_t once, all;
+} Products;
+Products plan_products(const Plan *plan);
 /* What an action by loops over tiles of channels reads. */
 NestCost action_nest_reads(const Plan *plan, const Action *a);
 

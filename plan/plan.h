@@ -16,20 +16,22 @@
 
 typedef struct Placement {
     TensorId tensor;
-    uint32_t row, rows;  /* rows [row, row + rows) of the tensor are held */
-    uint32_t col, cols;  /* columns [col, col + cols) of these */
-    uint32_t c, n_c;     /* channels [c, c + n_c) of it: what a move moves */
-    bool ring;           /* row r is row r % whole.h of `whole`, not r - row */
-    LineBuffer lines;    /* band > 0: `whole` is one row, of its pixels */
-    uint32_t memory;     /* index in spec->memory */
-    uint64_t offset;     /* bytes: start of `whole` in that memory */
-    Volume whole;        /* the enclosing volume: the tensor itself, a plank of
-                          * it (h = rows), or the parent of a concat */
-    uint32_t part_c;     /* where channel c of the tensor lies in `whole` */
-    uint64_t bytes;      /* of `whole` */
-    uint32_t buffer;     /* placements with the same number share their bytes
-                          * on purpose (concat, in place); memories apart */
-    uint32_t first, end; /* indices in schedule->step: half-open */
+    uint32_t row, rows;   /* rows [row, row + rows) of the tensor are held */
+    uint32_t col, cols;   /* columns [col, col + cols) of these */
+    uint32_t c, n_c;      /* channels [c, c + n_c) of it: what a move moves */
+    bool ring;            /* row r is row r % whole.h of `whole`, not r - row */
+    LineBuffer lines;     /* band > 0: `whole` is one row, of its pixels: */
+    uint32_t left, pitch; /* ... of columns [left, left + pitch) of the tensor,
+                           * a strip; pitch 0: of all */
+    uint32_t memory;      /* index in spec->memory */
+    uint64_t offset;      /* bytes: start of `whole` in that memory */
+    Volume whole;         /* the enclosing volume: the tensor itself, a plank of
+                           * it (h = rows), or the parent of a concat */
+    uint32_t part_c;      /* where channel c of the tensor lies in `whole` */
+    uint64_t bytes;       /* of `whole` */
+    uint32_t buffer;      /* placements with the same number share their bytes
+                           * on purpose (concat, in place); memories apart */
+    uint32_t first, end;  /* indices in schedule->step: half-open */
 } Placement;
 
 typedef enum ActionKind {
@@ -75,7 +77,10 @@ typedef struct Action {
     uint32_t tile, n_tiles;             /* 0 of 1 for a whole node */
     uint32_t again; /* RUN: of `rows`, the first that the tile before has
                      * computed too */
-    uint32_t at;    /* index in schedule->step */
+    uint32_t fresh, strip_end; /* RUN by strips: up to column `strip_end`; the
+                                * strip before has computed the columns before
+                                * `fresh` too. strip_end 0: no strips */
+    uint32_t at;               /* index in schedule->step */
     /* hardware tiling */
     int32_t style; /* index in spec->tiling.tiles.style; -1: none */
     uint32_t tile_w, tile_h;

@@ -99,13 +99,18 @@ static bool is_listed(const Plan *plan, const Action *a) {
            (a->kind != ACTION_CONCAT || spec->memory[memory].role == HW_ACTIVE);
 }
 
+/* Rows, and columns of the rest, that were there. */
 static uint64_t run_again(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
     Volume v = plan_volume(g, graph_node(g, a->node)->out[0]);
     if (!addends_end(action_addends(plan, a)))
         return 0;
     uint64_t channels = a->weights ? plan->placement[a->out].n_c : v.c;
-    return channels * a->cols * a->again * plan->schedule->spec->element;
+    uint64_t cols = a->col < a->fresh ? a->fresh - a->col : 0;
+    cols = cols < a->cols ? cols : a->cols;
+    uint64_t pixels =
+        (uint64_t)a->cols * a->again + cols * (a->rows - a->again);
+    return channels * pixels * plan->schedule->spec->element;
 }
 
 Traffic plan_traffic(const Plan *plan) {
@@ -139,6 +144,31 @@ Traffic plan_traffic(const Plan *plan) {
         sum.moved += elements * plan->schedule->spec->element;
     }
     sum.too_long = most && sum.instructions > most;
+    return sum;
+}
+
+/* Of the channels, rows and columns that it makes. */
+static uint64_t run_products(const Plan *plan, const Action *a) {
+    const Graph *g = plan->schedule->graph;
+    const Node *node = graph_node(g, a->node);
+    uint64_t products = graph_products(g, node);
+    Volume v = plan_volume(g, node->out[0]);
+    uint64_t all = (uint64_t)v.c * v.h * v.w;
+    uint64_t made = (uint64_t)plan->placement[a->out].n_c * a->rows * a->cols;
+    return products / all * made + products % all * made / all;
+}
+
+Products plan_products(const Plan *plan) {
+    const Graph *g = plan->schedule->graph;
+    Products sum = {0};
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const Action *a = &plan->action[i];
+        if (a->kind != ACTION_RUN)
+            continue;
+        sum.all += run_products(plan, a);
+        if (!a->tile)
+            sum.once += graph_products(g, graph_node(g, a->node));
+    }
     return sum;
 }
 

@@ -220,6 +220,7 @@ typedef struct RollCost {
     uint64_t moved;   /* bytes over DDR */
     uint64_t weights; /* elements read, again with each run of a node */
     uint64_t once;    /* the same, were each read once */
+    uint64_t again;   /* products that are computed once more */
 } RollCost;
 /* Elements of weights that it reads, if those that there is room for stay while
  * it runs (Config.aside). */
@@ -235,70 +236,10 @@ bool roll_fits(const Decisions *d, Cascade g, uint64_t bytes, RollCost *least);
 bool roll_confirm(const Decisions *d, const Cascade *g);
 RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps);
 
-/* The most columns at a time of those that are tried, with which line buffers
- * take at most `bytes`; 0 if there are none. */
+/* The same of columns, with line buffers; `strips` of the cascade stay. */
 uint32_t roll_columns(const Decisions *d, Cascade g, uint64_t bytes,
                       RollCost *cost);
-
-/* ---- rolling_columns.c: cascades that roll by rows and columns ---- */
-
-typedef struct Piece {
-    uint32_t at, n;
-} Piece;
-
-/* The line buffer of a tensor that only a cascade needs. */
-typedef struct LineRing {
-    TensorId tensor;
-    uint32_t maker; /* index in the cascade; NONE: it is loaded */
-    LineBuffer buffer;
-    int64_t lead;    /* rows that are there more than those of its bands */
-    uint32_t loaded; /* columns of this band, while it is rolled */
-    bool passes;     /* nothing of it is kept when a band ends: it is */
-    uint64_t offset; /* ... here in the room that such lines share, */
-    uint64_t beside; /* ... at times together with these: bits */
-    uint32_t buf;    /* counted from the cascade's first */
-} LineRing;
-/* What a node makes of each band, and at a time. */
-typedef struct LineNode {
-    uint32_t rows, cols;
-    int64_t lead; /* row 0 is behind so many of band 0 */
-} LineNode;
-typedef struct Lines {
-    VEC(LineRing) at;
-    uint32_t n_loaded;  /* the first of them are loaded */
-    LineNode *node;     /* by node of the cascade */
-    int64_t first, end; /* bands */
-    uint64_t room;      /* bytes */
-    uint64_t bytes;     /* of the cascade */
-} Lines;
-/* Node i of a cascade adds columns of some rows to its result, or columns of an
- * operand of it are loaded. */
-typedef struct LineTurn {
-    uint32_t i, line; /* line: what is loaded */
-    bool loads;
-    Piece rows, cols;
-    Rows in_rows, in_cols; /* of its operands */
-} LineTurn;
-/* done: columns by node, then; makes: whether it makes rows in this band. */
-typedef void LineVisitor(void *context, const LineTurn *turn,
-                         const uint32_t *done, const bool *makes);
-/* The line buffers of a cascade with `cols`; false if it cannot be computed so.
- * Not `exact`: of what a band in the middle begins with. */
-bool lines_make(const Decisions *d, const Cascade *g, bool exact, Lines *lines);
-/* All that the cascade's nodes do, in order. */
-bool lines_roll(const Facts *f, const Cascade *g, Lines *lines,
-                LineVisitor *visit, void *context);
-/* Rows that node i makes in a band; that are loaded. */
-Piece lines_made(const Facts *f, const Cascade *g, const Lines *lines,
-                 uint32_t i, int64_t band);
-Piece lines_loaded(const Facts *f, const LineRing *line, int64_t band);
-/* The volume of its pixels. */
-Volume line_volume(const Facts *f, const LineRing *line);
-uint64_t line_bytes(const Facts *f, const LineRing *line);
-/* Of a cascade that was chosen, rings_make, and lines_make, found once. */
+/* Of a cascade that was chosen, rings_make, found once. */
 const Rings *cascade_rings(const Decisions *d, const Cascade *g);
-const Lines *cascade_lines(const Decisions *d, const Cascade *g);
-/* Numbers the buffers: one for each line that keeps rows, then the room. */
-void lines_number(Lines *lines);
 
 #endif

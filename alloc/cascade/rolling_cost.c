@@ -7,7 +7,7 @@
  * on the memory that is planned for, so they are kept: of each cascade for some
  * numbers of rows, close together where they are small.
  */
-#include "alloc/cascade/cascade.h"
+#include "alloc/cascade/lines.h"
 #include "alloc/geometry/tensor_bytes.h"
 
 enum { RUNS = 3, MAX_TRIED = 48 };
@@ -26,7 +26,9 @@ typedef struct Known {
         RollCost cost;
         bool is, exact;
     } trial[MAX_TRIED];
-    struct Known *by_columns; /* the same of line buffers */
+    struct Known *by_columns; /* the same of line buffers; of these, */
+    uint32_t strips;          /* ... with so many strips, */
+    struct Known *others;     /* ... and with other numbers */
     const Rings *list;        /* of any number, and what that means: */
     uint64_t moved, once;     /* bytes over DDR; weights, were each read once */
     const Rings **rings;      /* those of all runs, as far as they are known */
@@ -50,6 +52,18 @@ RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps) {
     return costs;
 }
 
+static Known *known_strips(RollCosts *costs, Known *rows, uint32_t strips) {
+    Known *known = rows->by_columns;
+    while (known && known->strips != strips)
+        known = known->others;
+    if (known)
+        return known;
+    known = ARENA_NEW(costs->arena, Known);
+    known->strips = strips;
+    known->others = rows->by_columns;
+    return rows->by_columns = known;
+}
+
 static Known *known_of(RollCosts *costs, const Cascade *g) {
     struct Ends *ends = &costs->from[g->stays + 2 * g->ahead][g->first];
     uint32_t length = g->end - g->first;
@@ -63,9 +77,7 @@ static Known *known_of(RollCosts *costs, const Cascade *g) {
     if (!ends->known[length])
         ends->known[length] = ARENA_NEW(costs->arena, Known);
     Known *known = ends->known[length];
-    if (g->cols && !known->by_columns)
-        known->by_columns = ARENA_NEW(costs->arena, Known);
-    return g->cols ? known->by_columns : known;
+    return g->cols ? known_strips(costs, known, g->strips) : known;
 }
 
 /* ---- costs ---- */
@@ -124,17 +136,40 @@ uint64_t roll_weights(const Decisions *d, const RollCost *cost) {
     return stay ? cost->once : cost->weights;
 }
 
+/* All columns of all strips, row by row of their bands; about. */
 static uint64_t line_weights(const Facts *f, const Cascade *g,
                              const Lines *lines) {
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    uint64_t sum = 0, strips = cascade_strips(g);
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         NodeId id = cascade_node(f, g, i);
         Volume v = plan_volume(f->g, graph_node(f->g, id)->out[0]);
         const LineNode *node = &lines->node[i];
+        uint64_t strip = (node->columns + strips - 1) / strips;
         sum += node_weights(f, id) * ((v.h + node->rows - 1) / node->rows) *
-               ((v.w + node->cols - 1) / node->cols);
+               ((strip + node->cols - 1) / node->cols) * strips;
     }
     return sum;
+}
+
+static uint64_t line_again(const Facts *f, const Cascade *g,
+                           const Lines *lines) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
+        const Node *node = line_node(f, g, i);
+        Volume v = plan_volume(f->g, node->out[0]);
+        sum +=
+            row_work(f->g, node) / v.w * v.h * (lines->node[i].columns - v.w);
+    }
+    return sum;
+}
+
+/* What is loaded comes with each strip that has it; each pixel of what is
+ * stored goes once. */
+static uint64_t line_moved(const Facts *f, const Cascade *g,
+                           const LineRing *line) {
+    Volume v = plan_volume(f->g, line->tensor);
+    uint64_t whole = moved_by(f, g, line->tensor, line->maker == NONE);
+    return line->maker == NONE ? whole / v.w * line->columns : whole;
 }
 
 static RollCost line_cost_make(const Decisions *d, const Cascade *g,
@@ -144,10 +179,10 @@ static RollCost line_cost_make(const Decisions *d, const Cascade *g,
         return (RollCost){.bytes = UINT64_MAX};
     RollCost cost = {.bytes = lines.bytes,
                      .weights = line_weights(d->f, g, &lines),
-                     .once = once_weights(d->f, g)};
+                     .once = once_weights(d->f, g),
+                     .again = line_again(d->f, g, &lines)};
     for (uint32_t i = 0; i < lines.at.n; i++)
-        cost.moved +=
-            moved_by(d->f, g, lines.at.at[i].tensor, i < lines.n_loaded);
+        cost.moved += line_moved(d->f, g, &lines.at.at[i]);
     return cost;
 }
 

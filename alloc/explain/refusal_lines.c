@@ -3,7 +3,7 @@
  * Input: the work as it got stuck; a step. Output: the bytes with which it
  * rolls, column by column, and notes of what these are.
  */
-#include "alloc/cascade/cascade.h"
+#include "alloc/cascade/lines.h"
 #include "alloc/explain/explain.h"
 
 #include "base/text.h"

@@ -24,9 +24,10 @@ enum { GIVE_UP = 3 };
 static Price price_of(const Decisions *d, uint64_t moved, uint64_t weights,
                       uint64_t work) {
     if (weights_count(d))
-        return (Price){(double)(moved + weights * d->f->spec->element), work};
+        return (Price){(double)(moved + weights * d->f->spec->element), work,
+                       0};
     return (Price){(double)moved,
-                   d->f->spec->tiling.rows.rolls ? weights : work};
+                   d->f->spec->tiling.rows.rolls ? weights : work, 0};
 }
 
 /* A touch of an alias class, and what it means for a kept stretch. */
@@ -203,7 +204,9 @@ static Price price_of_rolling(const void *context, const Cascade *g,
                               const RollCost *cost) {
     const Search *s = context;
     (void)g;
-    return price_of(s->d, cost->moved, roll_weights(s->d, cost), 0);
+    Price price = price_of(s->d, cost->moved, roll_weights(s->d, cost), 0);
+    price.again = cost->again;
+    return price;
 }
 
 static uint64_t stripes_weights(const Facts *f, const Cascade *g) {
@@ -222,7 +225,10 @@ static Price price_of_cascade(const Search *s, const Cascade *g,
         once += s->own[i].second;
     if (d->config->lambda_recompute && cost->work > once)
         moved += (cost->work - once) / d->config->lambda_recompute;
-    return price_of(d, moved, stripes_weights(d->f, g), cost->work);
+    Price price = price_of(d, moved, stripes_weights(d->f, g), cost->work);
+    if (d->f->options->recompute > 0 && cost->work > once)
+        price.again = cost->work - once;
+    return price;
 }
 
 static uint32_t rows_that_fit(const Search *s, Cascade g, CascadeCost *cost) {
@@ -310,8 +316,8 @@ static void own_by_step(Search *s) {
 
 /* A step that neither way can take is left to greedy.c. */
 static void pass(Search *s, uint32_t step) {
-    if (!s->x.cut[step + 1].reached)
-        offer(s, step, step + 1, (Price){0, 0});
+    if (!s->x.cut[step + 1].n)
+        offer(s, step, step + 1, (Price){0});
 }
 
 static void stretches_from(void *context, uint32_t step) {
@@ -344,6 +350,7 @@ static void search(Decisions *d, uint64_t budget, bool exact) {
         .context = &s,
         .from = stretches_from,
         .price = price_of_rolling,
+        .most_again = most_again(f),
         .form = {.rolls = rolls, .ahead = rolls && d->config->runs > 0}};
     uses_by_step(&s);
     own_by_step(&s);
@@ -364,7 +371,7 @@ uint32_t cascades_choose(Decisions *d, uint64_t budget) {
 typedef struct Known {
     uint64_t total, budget, thrift, aside;
     uint32_t apart, runs, haste;
-    bool weights_count, loose, longer, pairs;
+    bool weights_count, loose, longer, pairs, strips;
     uint32_t n;
     const Cascade *cascade;
 } Known;
@@ -391,7 +398,8 @@ static Known known_as(const Decisions *d, uint64_t budget) {
                    .weights_count = weights_count(d),
                    .loose = d->config->loose,
                    .longer = d->config->longer,
-                   .pairs = d->config->pairs};
+                   .pairs = d->config->pairs,
+                   .strips = d->config->strips};
 }
 
 static bool asks_same(const Known *a, const Known *b) {
@@ -399,7 +407,8 @@ static bool asks_same(const Known *a, const Known *b) {
            a->thrift == b->thrift && a->aside == b->aside &&
            a->apart == b->apart && a->runs == b->runs && a->haste == b->haste &&
            a->weights_count == b->weights_count && a->loose == b->loose &&
-           a->longer == b->longer && a->pairs == b->pairs;
+           a->longer == b->longer && a->pairs == b->pairs &&
+           a->strips == b->strips;
 }
 
 static void take_known(Decisions *d, const Known *k) {

@@ -171,13 +171,15 @@ static uint32_t runs_of(const Search *s, const Cascade *g) {
 
 static Price price_with(const Search *s, const Cascade *g, uint64_t weights) {
     double alone = s->d->config->runs ? waits(s, runs_of(s, g)) : 0;
-    return (Price){alone, weights};
+    return (Price){alone, weights, 0};
 }
 
 static Price price_of(const void *context, const Cascade *g,
                       const RollCost *cost) {
     const Search *s = context;
-    return price_with(s, g, roll_weights(s->d, cost));
+    Price price = price_with(s, g, roll_weights(s->d, cost));
+    price.again = cost->again;
+    return price;
 }
 
 /* False if the rings alone are too large, as those of longer cascades then are.
@@ -231,6 +233,7 @@ static bool search(Decisions *d) {
         .context = &s,
         .from = stretches_from,
         .price = price_of,
+        .most_again = most_again(d->f),
         .form = {.rolls = true, .stays = true, .ahead = d->config->runs > 0}};
     wholes_make(&s);
     return stretches_cut(&s.x) && d->cascade.n > 0;

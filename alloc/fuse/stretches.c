@@ -4,6 +4,7 @@
  * Method: dynamic programming over the schedule, in its order.
  */
 #include "alloc/fuse/stretches.h"
+#include "alloc/geometry/tensor_bytes.h"
 
 bool price_less(Price a, Price b) {
     if (a.first < b.first || a.first > b.first)
@@ -12,23 +13,99 @@ bool price_less(Price a, Price b) {
 }
 
 Price price_sum(Price a, Price b) {
-    return (Price){a.first + b.first, a.second + b.second};
+    return (Price){a.first + b.first, a.second + b.second, a.again + b.again};
+}
+
+uint64_t most_again(const Facts *f) {
+    double factor = f->options->recompute;
+    uint64_t once = network_work(f);
+    return factor > 0 ? (uint64_t)((factor - 1) * (double)once) : UINT64_MAX;
+}
+
+/* ---- ways ---- */
+
+static bool beats(const Price *a, const Price *b) {
+    return a->again <= b->again && !price_less(*b, *a);
+}
+
+static bool is_beaten(const Stretches *s, uint32_t end, const Price *price) {
+    const Cut *cut = &s->cut[end];
+    bool beaten = price->again > s->most_again;
+    for (uint32_t i = 0; i < cut->n && !beaten; i++)
+        beaten = beats(&cut->way[i].price, price);
+    return beaten;
 }
 
 bool stretch_improves(const Stretches *s, const Cascade *g, Price own) {
-    const Cut *cut = &s->cut[g->end];
-    return !cut->reached ||
-           price_less(price_sum(s->cut[g->first].price, own), cut->price);
+    const Cut *from = &s->cut[g->first];
+    for (uint32_t i = 0; i < from->n; i++) {
+        Price price = price_sum(from->way[i].price, own);
+        if (!is_beaten(s, g->end, &price))
+            return true;
+    }
+    return false;
+}
+
+/* Of too many that which computes hardly more again than the next one; the
+ * cheapest and the one that computes the least stay. */
+static void ways_thin(Cut *cut) {
+    uint32_t least = 1;
+    uint64_t step = UINT64_MAX;
+    for (uint32_t i = 1; i + 1 < cut->n; i++) {
+        uint64_t own = cut->way[i].price.again - cut->way[i + 1].price.again;
+        if (own < step) {
+            step = own;
+            least = i;
+        }
+    }
+    cut->n--;
+    for (uint32_t i = least; i < cut->n; i++)
+        cut->way[i] = cut->way[i + 1];
+}
+
+static void way_add(Cut *cut, const Way *way) {
+    uint32_t n = 0, at = 0;
+    for (uint32_t i = 0; i < cut->n; i++)
+        if (!beats(&way->price, &cut->way[i].price))
+            cut->way[n++] = cut->way[i];
+    while (at < n && !price_less(way->price, cut->way[at].price))
+        at++;
+    for (uint32_t i = n; i > at; i--)
+        cut->way[i] = cut->way[i - 1];
+    cut->way[at] = *way;
+    cut->n = n + 1;
+    if (cut->n > MOST_WAYS)
+        ways_thin(cut);
 }
 
 void stretch_offer(Stretches *s, const Cascade *g, Price own) {
-    if (stretch_improves(s, g, own))
-        s->cut[g->end] = (Cut){.reached = true,
-                               .shares = g->n_shared > 0,
-                               .price = price_sum(s->cut[g->first].price, own),
-                               .first = g->first,
-                               .rows = g->rows,
-                               .cols = g->cols};
+    for (uint32_t i = 0; i < s->cut[g->first].n; i++) {
+        Way way = {price_sum(s->cut[g->first].way[i].price, own), *g, i};
+        if (!is_beaten(s, g->end, &way.price))
+            way_add(&s->cut[g->end], &way);
+    }
+}
+
+/* ---- cascades that roll ---- */
+
+/* The fewest strips that fit; what they take falls with their number, up to
+ * where they are hardly more than halos. */
+static bool strips_fit(const Decisions *d, Cascade *g, uint64_t bytes,
+                       RollCost *cost) {
+    NodeId last = cascade_node(d->f, g, g->end - g->first - 1);
+    uint32_t most = plan_volume(d->f->g, graph_node(d->f->g, last)->out[0]).w;
+    uint32_t lo = 1, hi = most + 1;
+    while (hi > most && lo < most) {
+        g->strips = 2 * lo < most ? 2 * lo : most;
+        *(roll_columns(d, *g, bytes, cost) ? &hi : &lo) = g->strips;
+    }
+    while (hi <= most && lo + 1 < hi) {
+        g->strips = lo + (hi - lo) / 2;
+        *(roll_columns(d, *g, bytes, cost) ? &hi : &lo) = g->strips;
+    }
+    g->strips = hi <= most ? hi : 0;
+    g->rows = g->cols = hi <= most ? roll_columns(d, *g, bytes, cost) : 0;
+    return g->rows > 0;
 }
 
 bool stretch_rows(const Decisions *d, Cascade *g, uint64_t bytes,
@@ -36,7 +113,7 @@ bool stretch_rows(const Decisions *d, Cascade *g, uint64_t bytes,
     g->rows = roll_rows(d, *g, bytes, cost);
     if (!g->rows && hwspec_by_columns(d->f->spec))
         g->rows = g->cols = roll_columns(d, *g, bytes, cost);
-    return g->rows > 0;
+    return g->rows > 0 || (d->config->strips && strips_fit(d, g, bytes, cost));
 }
 
 bool stretch_roll(Stretches *s, uint32_t first, uint32_t end, uint64_t bytes,
@@ -53,19 +130,14 @@ bool stretch_roll(Stretches *s, uint32_t first, uint32_t end, uint64_t bytes,
 }
 
 static void follow(Stretches *s, uint32_t n) {
-    const Facts *f = s->d->f;
     s->d->cascade.n = 0;
-    for (uint32_t end = n; end > 0; end = s->cut[end].first) {
-        const Cut *cut = &s->cut[end];
-        Cascade g = s->form;
-        g.first = cut->first;
-        g.end = end;
-        g.rows = cut->rows;
-        g.cols = cut->cols;
-        if (cut->shares)
-            cascade_share(f, &g);
-        if (g.rows)
-            vec_push(f->arena, &s->d->cascade, g);
+    uint32_t by = 0;
+    for (uint32_t end = n; end > 0;) {
+        const Way *way = &s->cut[end].way[by];
+        if (way->g.rows)
+            vec_push(s->d->f->arena, &s->d->cascade, way->g);
+        end = way->g.first;
+        by = way->by;
     }
 }
 
@@ -73,11 +145,11 @@ bool stretches_cut(Stretches *s) {
     const Facts *f = s->d->f;
     uint32_t n = f->schedule->n_steps;
     s->cut = ARENA_ARRAY(f->arena, Cut, n + 1);
-    s->cut[0].reached = true;
+    s->cut[0].n = 1;
     for (uint32_t step = 0; step < n; step++)
-        if (s->cut[step].reached)
+        if (s->cut[step].n)
             s->from(s->context, step);
-    if (s->cut[n].reached)
+    if (s->cut[n].n)
         follow(s, n);
-    return s->cut[n].reached;
+    return s->cut[n].n > 0;
 }

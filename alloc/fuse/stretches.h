@@ -3,7 +3,9 @@
  *
  * A schedule is cut into stretches: steps that run one by one, or a cascade
  * that runs depth first. The cheapest way to the end of a step is the cheapest
- * way to where the last stretch begins, and that.
+ * way to where the last stretch begins, and that. Where products that are
+ * computed again are limited, some ways to each step are known, of which none
+ * is both cheaper and computes less again than another.
  */
 #ifndef ALLOC_FUSE_STRETCHES_H
 #define ALLOC_FUSE_STRETCHES_H
@@ -14,20 +16,27 @@
 typedef struct Price {
     double first;
     uint64_t second;
+    uint64_t again; /* products computed again, where these are limited; else
+                     * 0 */
 } Price;
 
 bool price_less(Price a, Price b);
+/* Products that a plan may compute again. */
+uint64_t most_again(const Facts *f);
 Price price_sum(Price a, Price b);
 
-/* The cheapest way to a step. */
+/* A way to a step. */
+typedef struct Way {
+    Price price; /* of all steps before this one */
+    Cascade g;   /* the stretch that ends here; rows 0: it is no cascade */
+    uint32_t by; /* of the ways to where that begins */
+} Way;
+
+/* Those that no other beats, the cheapest first. */
+enum { MOST_WAYS = 12 };
 typedef struct Cut {
-    bool reached;
-    bool
-        shares; /* the stretch that ends here is a cascade with cascade_share */
-    Price price;    /* of all steps before this one */
-    uint32_t first; /* of that stretch */
-    uint32_t rows;  /* at a time; 0: it is no cascade */
-    uint32_t cols;  /* at a time, with line buffers; 0: whole rows */
+    uint32_t n;
+    Way way[MOST_WAYS + 1];
 } Cut;
 
 typedef struct Stretches {
@@ -37,8 +46,9 @@ typedef struct Stretches {
     void (*from)(void *context, uint32_t step);
     /* Of a cascade that rolls. */
     Price (*price)(const void *context, const Cascade *g, const RollCost *cost);
-    Cascade form; /* what all cascades have that roll */
-    Cut *cut;     /* by step, and behind the last */
+    Cascade form;        /* what all cascades have that roll */
+    Cut *cut;            /* by step, and behind the last */
+    uint64_t most_again; /* products that may be computed again */
 } Stretches;
 
 /* Whether nothing that is known is as cheap, were this the stretch's price. */

@@ -176,3 +176,10 @@ uint64_t node_work(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     return row_work(f->g, node) * plan_volume(f->g, node->out[0]).h;
 }
+
+uint64_t network_work(const Facts *f) {
+    uint64_t sum = 0;
+    for (NodeId id = {0}; id.i < f->g->node.n; id.i++)
+        sum += on_engine(f, id) ? node_work(f, id) : 0;
+    return sum;
+}

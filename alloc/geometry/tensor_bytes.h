@@ -49,7 +49,8 @@ static inline bool from_outside(const Facts *f, TensorId t) {
     return origin == FROM_INPUT || origin == FROM_HOST;
 }
 
-/* Products of the node. */
+/* Products of the node; of all that engines run. */
 uint64_t node_work(const Facts *f, NodeId id);
+uint64_t network_work(const Facts *f);
 
 #endif

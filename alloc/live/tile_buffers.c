@@ -5,7 +5,7 @@
  * another when it has run.
  */
 #include "alloc/alias/alias.h"
-#include "alloc/cascade/cascade.h"
+#include "alloc/cascade/lines.h"
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/live/buffers.h"
 

@@ -218,13 +218,25 @@ CascadeRuns emit_cascade_begin(Emit *e, const Cascade *g) {
     return runs;
 }
 
+/* Columns that the strip before has made are stored. */
+static void store_new(Emit *e, const Action *run, uint32_t to) {
+    Action a = emit_new(e, ACTION_STORE, 1, &run->out, to);
+    uint32_t end = run->col + run->cols;
+    a.row = run->row;
+    a.rows = run->rows;
+    a.col = run->col > run->fresh ? run->col : run->fresh;
+    a.cols = end > a.col ? end - a.col : 0;
+    if (a.cols)
+        emit_action(e, a);
+}
+
 void emit_cascade_run(CascadeRuns *runs, uint32_t i, Action a) {
     const Target *target = &runs->target[i];
     a.tile = runs->done[i]++;
     a.n_tiles = runs->all[i];
     emit_action(runs->e, a);
     for (uint32_t k = 0; k < target->n; k++)
-        emit_move_from(runs->e, ACTION_STORE, a.out, target->to[k]);
+        store_new(runs->e, &a, target->to[k]);
 }
 
 void emit_cascade_end(CascadeRuns *runs) {

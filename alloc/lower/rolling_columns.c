@@ -4,7 +4,7 @@
  * rolling_columns.c: the loads of columns, the runs, the stores of what the
  * outside needs.
  */
-#include "alloc/cascade/cascade.h"
+#include "alloc/cascade/lines.h"
 #include "alloc/lower/emit.h"
 
 typedef struct Turns {
@@ -14,7 +14,7 @@ typedef struct Turns {
     CascadeRuns runs;
 } Turns;
 
-static const LineRing *line_of(const Turns *t, TensorId tensor) {
+static const LineRing *ring_of(const Turns *t, TensorId tensor) {
     uint32_t i = 0;
     while (!same_tensor(t->lines.at.at[i].tensor, tensor))
         i++;
@@ -30,13 +30,15 @@ static uint32_t pixels_of(Turns *t, TensorId tensor, Piece rows, Piece cols) {
         e->placement.at[p].cols = cols.n;
         return p;
     }
-    const LineRing *line = line_of(t, tensor);
+    const LineRing *line = ring_of(t, tensor);
     Placement p = {.tensor = tensor,
                    .row = rows.at,
                    .rows = rows.n,
                    .col = cols.at,
                    .cols = cols.n,
                    .lines = line->buffer,
+                   .left = t->g->strips ? line->strip.at : 0,
+                   .pitch = t->g->strips ? line->width : 0,
                    .whole = line_volume(e->f, line),
                    .first = t->g->first,
                    .end = t->g->end};
@@ -72,6 +74,10 @@ static void run_columns(Turns *t, const LineTurn *turn) {
     a.in_col = cols->in_row;
     a.in_cols = cols->in_rows;
     a.pad_left = cols->pad_top;
+    if (t->g->strips) {
+        a.fresh = t->lines.node[turn->i].strip.fresh;
+        a.strip_end = t->lines.node[turn->i].strip.end;
+    }
     emit_cascade_run(&t->runs, turn->i, a);
 }
 

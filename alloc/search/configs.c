@@ -7,6 +7,7 @@
 #include "alloc/search/search.h"
 #include "alloc/tile/tile.h"
 #include "geometry/tile_loops.h"
+#include "hwspec/insn.h"
 
 /* Products computed again that are worth a byte over DDR. */
 enum { DEAR_WORK = 50, CHEAP_WORK = 150 };
@@ -21,6 +22,18 @@ static void add(const Search *s, Configs *out, Config config) {
     vec_push(s->arena, out, config);
 }
 
+/* The same where cascades may compute some products again. */
+static void list_strips(const Search *s, Config at, Configs *out) {
+    Config c = at;
+    c.strips = true;
+    if (s->options->recompute <= 1 || !insn_by_strips(s->schedule->spec))
+        return;
+    c.family = FAMILY_ROLL;
+    add(s, out, c);
+    c.family = FAMILY_CASCADES;
+    add(s, out, c);
+}
+
 /* Rows of operands in rings: cascades, or all layers as one; `hide` runs of
  * each cascade hide what the cascade loads. */
 static void list_rings(const Search *s, Config at, Configs *out) {
@@ -33,6 +46,7 @@ static void list_rings(const Search *s, Config at, Configs *out) {
     c.pairs = true;
     add(s, out, c);
     c.pairs = false;
+    list_strips(s, at, out);
     if (!s->any) {
         c.runs = HIDE;
         add(s, out, c);

@@ -39,11 +39,12 @@ static bool same_config(const Config *a, const Config *b) {
            a->lambda_recompute == b->lambda_recompute &&
            a->lambda_weight == b->lambda_weight && a->loose == b->loose &&
            a->longer == b->longer && a->pairs == b->pairs &&
-           a->aside == b->aside && a->lambda_insn == b->lambda_insn &&
-           a->without == b->without && a->runs == b->runs &&
-           a->tile_bytes == b->tile_bytes && a->evict_whole == b->evict_whole &&
-           a->streams == b->streams && a->tiny == b->tiny &&
-           a->long_too == b->long_too && a->roomy == b->roomy;
+           a->strips == b->strips && a->aside == b->aside &&
+           a->lambda_insn == b->lambda_insn && a->without == b->without &&
+           a->runs == b->runs && a->tile_bytes == b->tile_bytes &&
+           a->evict_whole == b->evict_whole && a->streams == b->streams &&
+           a->tiny == b->tiny && a->long_too == b->long_too &&
+           a->roomy == b->roomy;
 }
 
 static bool is_tried(const Search *s, const Config *config) {
@@ -65,6 +66,14 @@ static Trial *trial_new(Search *s, const Config *config) {
     return t;
 }
 
+static bool computes_too_much(const Search *s, const Plan *plan) {
+    double factor = s->options->recompute;
+    if (factor <= 0)
+        return false;
+    Products products = plan_products(plan);
+    return (double)products.all > factor * (double)products.once;
+}
+
 /* Whether the same cascades were chosen before; what they came to. */
 static bool is_known(const Search *s, const Trial *t, Outcome *out) {
     for (uint32_t i = 0; i < s->chosen.n && t->chosen; i++)
@@ -78,7 +87,8 @@ static bool is_known(const Search *s, const Trial *t, Outcome *out) {
 static bool trial_fits(Search *s, Trial *t, Outcome *out) {
     bool placed = trial_place(t);
     out->too_long = t->a->gave_up;
-    out->fits = placed && trial_act(t, diag_new(t->arena));
+    out->fits = placed && trial_act(t, diag_new(t->arena)) &&
+                !computes_too_much(s, t->plan);
     out->by_parts = placed && t->plan->by_parts;
     out->too_long |= out->fits && t->traffic.too_long;
     if (s->options->spent)

@@ -110,9 +110,9 @@ static uint64_t print_chosen(const Trial *t) {
     uint64_t print = MIXED(0, what);
     for (uint32_t i = 0; i < d->cascade.n; i++) {
         const Cascade *g = &d->cascade.at[i];
-        const uint64_t part[] = {g->first, g->end,   g->rows,
-                                 g->rolls, g->stays, g->ahead,
-                                 g->cols,  g->n_shared};
+        const uint64_t part[] = {g->first, g->end,    g->rows,
+                                 g->rolls, g->stays,  g->ahead,
+                                 g->cols,  g->strips, g->n_shared};
         print = MIXED(print, part);
         for (uint32_t k = 0; k < g->n_shared; k++)
             print = MIXED(print, (const uint64_t[]){g->shared[k].i});

@@ -15,6 +15,7 @@
 typedef struct Turn {
     uint32_t rows, cols, channels, from, end;
     uint32_t last_rows, last_cols; /* of the last run */
+    uint32_t left, right; /* columns that the strip at work adds; 0: all */
 } Turn;
 
 /* Sums of a node's first input channels, which a run has left where its result

@@ -327,11 +327,13 @@ static void walk_rows(Walk *w) {
  * counted from as many on as it has, so that no base is negative. */
 static void walk_lines(Walk *w) {
     const LineBuffer *lines = &w->p->lines;
+    uint32_t pitch = w->p->pitch ? w->p->pitch : w->width;
+    uint32_t col = w->col - w->p->left;
     uint64_t at =
-        lines_pixels(lines, w->width) + (uint64_t)w->row * w->width + w->col;
-    uint32_t n = earlier(lines_run(lines, w->width, w->row, w->col),
+        lines_pixels(lines, pitch) + (uint64_t)w->row * w->width + w->col;
+    uint32_t n = earlier(lines_run(lines, pitch, w->row, col),
                          w->part.col + w->part.cols - w->col);
-    uint64_t in = lines_pixel(lines, w->width, w->row, w->col);
+    uint64_t in = lines_pixel(lines, pitch, w->row, col);
     w->now = (Stretch){at - in, at, at + n};
     w->col += n;
     if (w->col == w->part.col + w->part.cols) {

@@ -108,8 +108,11 @@ static const char *check_placement(Judge *j, const Placement *p) {
     bool fits = p->ring ? p->rows <= p->whole.h : p->rows == p->whole.h;
     bool wide = v.w == p->whole.w || (!p->ring && p->cols == p->whole.w);
     if (l->band) {
-        fits = p->rows <= l->keep + l->band && p->cols <= l->span;
-        wide = p->whole.h == 1 && p->whole.w == lines_pixels(l, v.w);
+        uint32_t left = p->pitch ? p->left : 0;
+        uint32_t pitch = p->pitch ? p->pitch : v.w;
+        fits = p->rows <= l->keep + l->band && p->cols <= l->span &&
+               p->col >= left && p->col + p->cols <= left + pitch;
+        wide = p->whole.h == 1 && p->whole.w == lines_pixels(l, pitch);
     }
     if (p->row + p->rows > v.h || p->col + p->cols > v.w || !fits || !wide)
         return judge_says(j, p, "has wrong rows");
@@ -279,9 +282,9 @@ static void spot_done(Judge *j, const Action *a, Turn *t) {
     Volume v = plan_volume(j->g, graph_node(j->g, a->node)->out[0]);
     t->channels = t->from;
     t->cols += t->last_cols;
-    if (t->cols < v.w)
+    if (t->cols < (t->right ? t->right : v.w))
         return;
-    t->cols = 0;
+    t->cols = t->left;
     t->rows += t->last_rows;
     if (t->rows < v.h || !t->end || t->end == v.c)
         return;
@@ -299,20 +302,41 @@ static void turn_to_outer(Judge *j, const Action *a, Turn *t) {
     spot_done(j, a, t);
 }
 
+/* Behind all rows of a strip comes the next one. */
+static void turn_to_strip(Judge *j, const Action *a, Turn *t) {
+    Volume v = plan_volume(j->g, graph_node(j->g, a->node)->out[0]);
+    if (a->strip_end <= t->right || (t->right && t->rows < v.h))
+        return;
+    t->left = t->cols = t->right;
+    t->right = a->strip_end;
+    t->rows = 0;
+}
+
+/* Columns that it computes though the strip before has; they come first. */
+static uint32_t columns_again(const Action *a) {
+    uint32_t n = a->strip_end && a->col < a->fresh ? a->fresh - a->col : 0;
+    return n < a->cols ? n : a->cols;
+}
+
 /* Rows follow those that are done, columns of rows each other, and channels of
- * both. */
+ * both. Of columns that are computed again nothing follows. */
 static const char *check_turn(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
     Turn *t = &j->turn[a->node.i];
+    uint32_t again = columns_again(a);
     turn_to_outer(j, a, t);
+    turn_to_strip(j, a, t);
+    if (again == a->cols && a->strip_end <= t->right)
+        return NULL;
     bool turn = t->rows == a->row + a->again && a->again <= a->rows &&
-                t->cols == a->col;
+                t->cols == a->col + again && a->fresh == t->left &&
+                a->strip_end == t->right;
     if (turn && out->c != t->channels)
         return judge_says(j, out, "has channels out of order, or twice");
     if (!turn)
         return judge_says(j, out, "is computed out of order, or twice");
     t->last_rows = a->rows - a->again;
-    t->last_cols = a->cols;
+    t->last_cols = a->cols - again;
     t->channels += out->n_c;
     uint32_t all = plan_volume(j->g, out->tensor).c;
     if (t->channels >= (t->end ? t->end : all))
@@ -551,8 +575,9 @@ static const char *check_end(Judge *j) {
         const Step *step = &j->plan->schedule->step[s];
         for (uint32_t i = 0; i < step->n; i++) {
             const Node *node = graph_node(j->g, step->slot[i].node);
-            if (j->turn[step->slot[i].node.i].rows !=
-                plan_volume(j->g, node->out[0]).h)
+            Volume v = plan_volume(j->g, node->out[0]);
+            const Turn *t = &j->turn[step->slot[i].node.i];
+            if (t->rows != v.h || (t->right && t->right != v.w))
                 return arena_printf(j->arena, "%s is not computed, or twice",
                                     node->name);
         }
