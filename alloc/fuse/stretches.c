@@ -88,12 +88,15 @@ void stretch_offer(Stretches *s, const Cascade *g, Price own) {
 
 /* ---- cascades that roll ---- */
 
+enum { MOST_STRIPS = 128 };
+
 /* The fewest strips that fit; what they take falls with their number, up to
  * where they are hardly more than halos. */
 static bool strips_fit(const Decisions *d, Cascade *g, uint64_t bytes,
                        RollCost *cost) {
     NodeId last = cascade_node(d->f, g, g->end - g->first - 1);
     uint32_t most = plan_volume(d->f->g, graph_node(d->f->g, last)->out[0]).w;
+    most = most < MOST_STRIPS ? most : MOST_STRIPS;
     uint32_t lo = 1, hi = most + 1;
     while (hi > most && lo < most) {
         g->strips = 2 * lo < most ? 2 * lo : most;
