@@ -53,11 +53,18 @@ static bool is_volume(const Shape *shape) {
            (shape->rank == 1 || shape->dim[0] == 1);
 }
 
+/* Whether it does to each element what its channel says, so that a vector is
+ * as good as a volume of one pixel. */
+static bool by_element(HwOp op) {
+    return op == HW_OP_ACT || op == HW_OP_SCALE || op == HW_OP_ADD ||
+           op == HW_OP_MUL || op == HW_OP_MAX;
+}
+
 static const char *has_four_axes(Arena *arena, const Candidate *c) {
     const Shape *wrong = c->in->rank != 4 ? c->in : c->out;
     bool line = wrong->rank == 2 && hw_op_traits[c->op] & HW_GROUPED;
     bool moves = c->op == HW_OP_RESHAPE || c->op == HW_OP_TRANSPOSE;
-    line |= wrong->rank == 2 && c->op == HW_OP_ACT;
+    line |= wrong->rank == 2 && by_element(c->op);
     if (moves && is_volume(c->in) && is_volume(c->out))
         return NULL;
     if (wrong->rank == 4 || c->op == HW_OP_FC || line)

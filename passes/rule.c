@@ -97,6 +97,12 @@ static bool puts_small_first(const Graph *g, const Node *node) {
                shape_count(&graph_tensor(g, node->in[1])->shape);
 }
 
+/* A difference, or a sum with coefficients, may come to be a sum of scaled
+ * operands. */
+static bool has_terms(const Node *node) {
+    return node->attr.elt.kind == ELT_SUB || node->attr.elt.coeff;
+}
+
 /* Squares, so that a whole weighs more than its parts: a pool than pools of
  * some channels each, an activation likewise, a sum of many than sums of fewer.
  * A convolution that
@@ -120,7 +126,8 @@ static uint64_t weight(const Match *m, const Node *node) {
                strides(&node->attr.conv, channels) + bulk(m, node, channels) +
                smallness(&graph_tensor(g, node->out[0])->shape);
     case OP_ELTWISE:
-        return base + 2 * square(node->n_in) + puts_small_first(g, node);
+        return base + 2 * square(node->n_in) + puts_small_first(g, node) +
+               16 * has_terms(node);
     case OP_REDUCE:
         return base + 2048 * (1 + square(channels)) + 1024;
     case OP_SLICE:

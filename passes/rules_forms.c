@@ -5,6 +5,7 @@
  *   takes it from where that one does.
  * - A mean or a maximum over height and width is a global pool.
  * - What is one number by channel is the second operand.
+ * - A difference, or a sum with coefficients, is a sum of scaled operands.
  * - A transposed convolution that is cut more on one side has zeros on the
  * other.
  * - Products with keys, softmax and sums of values are attention.
@@ -126,6 +127,65 @@ static void put_channels_second(Match *m) {
     TensorId first = node->in[0];
     node->in[0] = node->in[1];
     node->in[1] = first;
+}
+
+/* ---- sums with coefficients, differences ---- */
+
+static double coefficient(const Node *node, uint32_t k) {
+    const EltAttr *elt = &node->attr.elt;
+    if (elt->kind == ELT_SUB)
+        return k ? -1 : 1;
+    return elt->coeff ? elt->coeff[k] : 1;
+}
+
+static bool is_scaled(const Node *node, uint32_t k) {
+    return coefficient(node, k) < 1 || coefficient(node, k) > 1;
+}
+
+static bool has_terms(const Match *m) {
+    Node sum = *match_node(m, 0), scale = {.op = OP_SCALE, .name = "term"};
+    bool scaled = false;
+    for (uint32_t k = 0; k < sum.n_in; k++)
+        scaled |= is_scaled(&sum, k);
+    if (sum.n_in != 2 || !scaled ||
+        (sum.attr.elt.kind != ELT_ADD && sum.attr.elt.kind != ELT_SUB))
+        return false;
+    sum.attr.elt = (EltAttr){ELT_ADD, NULL};
+    scale.n_in = scale.n_out = 1;
+    scale.in = scale.out = sum.in;
+    const Shape *in = &match_in(m, 0)->shape;
+    return shape_equal(in, &graph_tensor(m->g, sum.in[1])->shape) &&
+           candidate_engine(m, &sum, in, &match_out(m, 0)->shape) >= 0 &&
+           candidate_engine(m, &scale, in, in) >= 0;
+}
+
+static TensorId scaled_term(Match *m, uint32_t k, double by) {
+    TensorId in = match_node(m, 0)->in[k];
+    const NewNode term = {
+        .op = OP_SCALE,
+        .name = arena_printf(m->g->arena, "%s__term", match_node(m, 0)->name),
+        .n_in = 1,
+        .in = &in,
+        .gloss = "X__term is an operand of the sum X times its coefficient"};
+    uint32_t n = shape_dim(&graph_tensor(m->g, in)->shape, 1);
+    TensorId out = match_add(m, 0, &term);
+    ConstId scale = constant_of(m->g, shape_of(n), by, 0);
+    ConstId bias = constant_of(m->g, shape_of(n), 0, 0);
+    Node *node = graph_node(m->g, graph_tensor(m->g, out)->producer);
+    node->constant[CONST_SCALE] = scale;
+    node->constant[CONST_BIAS] = bias;
+    return out;
+}
+
+static void scale_terms(Match *m) {
+    for (uint32_t k = 0; k < 2; k++) {
+        double by = coefficient(match_node(m, 0), k);
+        if (!is_scaled(match_node(m, 0), k))
+            continue;
+        TensorId term = scaled_term(m, k, by);
+        match_node(m, 0)->in[k] = term;
+    }
+    match_node(m, 0)->attr.elt = (EltAttr){ELT_ADD, NULL};
 }
 
 /* ---- transposed convolutions ---- */
@@ -264,6 +324,12 @@ static const Rule rules[] = {
      is_channels_first,
      put_channels_second,
      "engines take what is one number by channel as their second operand"},
+    {"terms",
+     1,
+     {OPS(ELTWISE)},
+     has_terms,
+     scale_terms,
+     "engines add without coefficients: operands are scaled before"},
     {"cut-evenly",
      1,
      {OPS(DECONV)},

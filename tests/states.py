@@ -262,6 +262,18 @@ def listings():
               f"{got} {want}")
 
 
+def on_engines():
+    """The cell's gates: no layer of the host, its state in active memory."""
+    out = path_of("gru")
+    code, said = run("compile", path_of("gru.onnx"), "-t", "vision-npu",
+                     "--state", "auto", "--json", "-o", out)
+    check("gru: compile", code == 0, said)
+    if code == 0:
+        found = json.loads(said)
+        check("gru: no layer of the host", found["host_layers"] == [], said)
+        check("gru: only its ends move", found["ddr_moved_bytes"] == 14, said)
+
+
 def words():
     """Offers, errors, the JSON of a graph."""
     path = path_of("decoder.onnx")
@@ -290,6 +302,7 @@ def main():
             try_network(name, ["vision-npu", "ring-npu", "xdnn-v3-96"], start)
         try_network(name, ["stage-npu", "tile-npu", "cpu-x86-64"], False)
     listings()
+    on_engines()
     words()
     sys.exit(1 if BAD else 0)
 

@@ -329,21 +329,6 @@ static TensorId chain_root(const Decisions *d, TensorId t) {
     return t;
 }
 
-/* The last of it, which nothing takes the place of. */
-static TensorId chain_end(const Decisions *d, TensorId t) {
-    const Graph *g = d->f->g;
-    TensorId end = t;
-    for (bool more = true; more;) {
-        more = false;
-        for (TensorId k = {0}; k.i < g->tensor.n && !more; k.i++)
-            if (same_tensor(d->over[k.i], end)) {
-                end = k;
-                more = true;
-            }
-    }
-    return end;
-}
-
 /* The last step at which an engine needs a tensor of the chain. */
 static uint32_t chain_last(const Decisions *d, TensorId root) {
     const Facts *f = d->f;
@@ -360,20 +345,29 @@ static uint32_t chain_last(const Decisions *d, TensorId root) {
     return last;
 }
 
+/* Nothing takes the place of the tensor, which is needed to the end. */
+static void stand_apart(Decisions *d, TensorId t) {
+    for (TensorId k = {0}; k.i < d->f->g->tensor.n; k.i++)
+        if (same_tensor(d->over[k.i], t))
+            d->over[k.i] = NO_TENSOR;
+}
+
 bool state_follows(Decisions *d, NodeId input) {
     const Facts *f = d->f;
     const Node *node = graph_node(f->g, input);
     TensorId state = node->out[0], next = graph_state_next(f->g, node);
-    TensorId root = chain_root(d, next);
     const Role *role = &f->role[state.i], *to = &f->role[next.i];
     if (!role->engine_reads || role->host_reads || to->host_reads ||
         to->origin != FROM_ENGINE || in_concat(f, state) ||
         in_concat(f, next) || !same_repl(&role->repl, &to->repl))
         return false;
+    stand_apart(d, next);
+    TensorId root = chain_root(d, next);
     if (same_tensor(root, state))
-        return same_tensor(chain_end(d, state), next);
-    if (chain_last(d, state) >= f->role[root.i].made || in_concat(f, root) ||
-        !same_tensor(chain_end(d, root), next))
+        return true;
+    if (chain_last(d, state) >= f->role[root.i].made)
+        root = next; /* not in place of another */
+    if (chain_last(d, state) >= f->role[root.i].made || in_concat(f, root))
         return false;
     d->over[root.i] = state;
     return true;
