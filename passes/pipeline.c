@@ -60,7 +60,8 @@ const Pass passes[] = {
      "for engines that move by 1: strides become samples, pools stand behind "
      "convolutions"},
     {"slabs", run_slabs, FACT_FUSED, 0, 0,
-     "depthwise layers that do not fit take some channels at a time"},
+     "depthwise layers that do not fit take some channels at a time, attention "
+     "its heads"},
     {"around", run_around, FACT_FUSED, 0, 0,
      "pools move before concats where convolutions can take them in"},
     {"pipeline", run_pipeline, FACT_FUSED, 0, 0,

@@ -130,6 +130,8 @@ static uint64_t weight(const Match *m, const Node *node) {
                16 * has_terms(node);
     case OP_REDUCE:
         return base + 2048 * (1 + square(channels)) + 1024;
+    case OP_MIX: /* of several heads may become some of one */
+        return base + 4096 * square(node->attr.mix.groups);
     case OP_SLICE:
         return base + (m->context->spec != NULL);
     case OP_ACT:

@@ -1,5 +1,6 @@
 /* rules_slabs.c - depthwise layers by slabs of channels, where their operand
- * and their result do not fit into active memory together.
+ * and their result do not fit into active memory together; attention by heads,
+ * where keys and values of all heads take most of it.
  *
  * The layer in front makes some channels, the depthwise layer takes them, and
  * so on: only one slab of the larger operand is there at a time. Slabs of the
@@ -31,16 +32,20 @@ static bool is_depthwise(const Match *m, uint32_t i) {
 }
 
 /* Slabs are slices of the stored constants. */
-static bool slices(const Match *m, uint32_t i) {
+static bool has_slices(const Match *m, const Node *node) {
     for (int r = 0; r < CONST_ROLES; r++) {
-        ConstId id = match_node(m, i)->constant[r];
+        ConstId id = node->constant[r];
         if (id.i == NONE)
             continue;
         if ((r != CONST_WEIGHT && r != CONST_BIAS) ||
             !const_has_parts(graph_const(m->g, id)))
             return false;
     }
-    return match_node(m, i)->constant[CONST_WEIGHT].i != NONE;
+    return node->constant[CONST_WEIGHT].i != NONE;
+}
+
+static bool slices(const Match *m, uint32_t i) {
+    return has_slices(m, match_node(m, i));
 }
 
 static bool too_large(const Match *m, uint32_t i) {
@@ -53,11 +58,11 @@ static bool too_large(const Match *m, uint32_t i) {
 
 /* ---- one layer by slabs ---- */
 
-/* Channels first... of node i's result, from `in`, right before node `at`. */
-static TensorId add_slab(Match *m, uint32_t i, uint32_t at, TensorId in,
+/* Channels first... of the result of such a node, from `in`, right before node
+ * `at` of the match. */
+static TensorId add_part(Match *m, Node like, uint32_t at, TensorId in,
                          uint32_t first, uint32_t n) {
-    Node like = *match_node(m, i);
-    Quant quant = match_out(m, i)->quant;
+    Quant quant = graph_tensor(m->g, like.out[0])->quant;
     ConvAttr conv = like.attr.conv;
     conv.out_c = n;
     conv.groups = conv.groups > 1 ? n : 1;
@@ -75,6 +80,11 @@ static TensorId add_slab(Match *m, uint32_t i, uint32_t at, TensorId in,
     graph_node(m->g, id)->no_bias = like.no_bias;
     node_take_constants(m->g, id, &like, first, n);
     return out;
+}
+
+static TensorId add_slab(Match *m, uint32_t i, uint32_t at, TensorId in,
+                         uint32_t first, uint32_t n) {
+    return add_part(m, *match_node(m, i), at, in, first, n);
 }
 
 /* ---- with the layer in front ---- */
@@ -137,7 +147,105 @@ static void by_members(Match *m) {
     match_kill(m, 0);
 }
 
+/* ---- attention ---- */
+
+static const Node *maker_of(const Match *m, TensorId tensor) {
+    return graph_node(m->g, graph_tensor(m->g, tensor)->producer);
+}
+
+/* What nobody else reads, and what parts can be made of. */
+static bool is_made_alone(const Match *m, TensorId tensor, uint32_t parts) {
+    const Node *maker = maker_of(m, tensor);
+    return match_is_private(m, tensor) && maker->op == OP_CONV &&
+           maker->attr.conv.groups == 1 && maker->act.kind != ACT_PRELU &&
+           maker->attr.conv.out_c % parts == 0 && has_slices(m, maker);
+}
+
+/* Bytes that one row of queries takes with all that it attends to. */
+static uint64_t least_attention(const Match *m, const HwMemory *memory,
+                                uint32_t heads) {
+    const Node *node = match_node(m, 0);
+    const Shape *keys = &graph_tensor(m->g, node->in[1])->shape;
+    Shape query = match_in(m, 0)->shape, out = match_out(m, 0)->shape;
+    query.dim[2] = out.dim[2] = 1;
+    return bytes_of(memory, keys, keys->dim[1] / heads) +
+           bytes_of(memory, &query, query.dim[1] / heads) +
+           bytes_of(memory, &out, out.dim[1] / heads);
+}
+
+/* Whether keys and values take more than half of active memory: what else is
+ * alive there would leave it for them. */
+static bool attends_too_much(const Match *m) {
+    const Node *node = match_node(m, 0);
+    const HwSpec *spec = m->context->spec;
+    uint32_t heads = node->attr.mix.groups;
+    if (!spec || spec->n_active != 1 || !node->attr.mix.attends || heads < 2 ||
+        heads > MOST_SLABS || !node_mixes_all(node) ||
+        match_engine(m, 0) < 0)
+        return false;
+    const HwMemory *memory = &spec->memory[0];
+    const Node *both = maker_of(m, node->in[1]);
+    return 2 * least_attention(m, memory, 1) > memory->size &&
+           least_attention(m, memory, heads) <= memory->size &&
+           both->op == OP_CONCAT && both->n_in == 2 &&
+           both->attr.axis.axis == 1 && match_is_private(m, node->in[1]) &&
+           is_made_alone(m, node->in[0], heads) &&
+           is_made_alone(m, both->in[0], heads) &&
+           is_made_alone(m, both->in[1], heads);
+}
+
+static TensorId head_of(Match *m, const Node *maker, uint32_t head,
+                        uint32_t heads) {
+    uint32_t n = maker->attr.conv.out_c / heads;
+    return add_part(m, *maker, 0, maker->in[0], head * n, n);
+}
+
+static TensorId attend(Match *m, TensorId query, TensorId keys,
+                       TensorId values, uint32_t head) {
+    TensorId both[] = {keys, values};
+    const char *name = match_node(m, 0)->name;
+    const NewNode join = {
+        .op = OP_CONCAT,
+        .name = arena_printf(m->g->arena, "%s__keys%u", name, head),
+        .n_in = 2,
+        .in = both,
+        .attr = {.axis = {.axis = 1}},
+        .gloss = "X__keysN is what head N of X attends to"};
+    TensorId in[] = {query, match_add(m, 0, &join)};
+    NewNode node = {.op = OP_MIX,
+                    .name =
+                        arena_printf(m->g->arena, "%s__head%u", name, head),
+                    .n_in = 2,
+                    .in = in,
+                    .attr = match_node(m, 0)->attr,
+                    .gloss = "X__headN is head N of X by itself"};
+    node.attr.mix.groups = 1;
+    return match_add(m, 0, &node);
+}
+
+static void by_heads(Match *m) {
+    const Node whole = *match_node(m, 0);
+    const Node queries = *maker_of(m, whole.in[0]);
+    const Node both = *maker_of(m, whole.in[1]);
+    const Node keys = *maker_of(m, both.in[0]);
+    const Node values = *maker_of(m, both.in[1]);
+    uint32_t heads = whole.attr.mix.groups;
+    TensorId head[MOST_SLABS];
+    for (uint32_t i = 0; i < heads; i++) {
+        TensorId k = head_of(m, &keys, i, heads);
+        TensorId v = head_of(m, &values, i, heads);
+        head[i] = attend(m, head_of(m, &queries, i, heads), k, v, i);
+    }
+    node_become_concat(m->g, match_node(m, 0), heads, head);
+}
+
 static const Rule rows[] = {
+    {"heads",
+     1,
+     {OPS(MIX)},
+     attends_too_much,
+     by_heads,
+     "attention whose keys and values leave no room goes head by head"},
     {"slabs",
      2,
      {ON_CODES | OPS(CONV), OPS(CONV)},

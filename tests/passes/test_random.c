@@ -612,7 +612,8 @@ MACHINE(vision_npu, "vision-npu", NULL, NULL)
 MACHINE(k210, "k210", "rewrites.act_of_codes", "false")
 MACHINE(gemmini, "gemmini-16", NULL, NULL)
 
-/* The networks are random enough to need every row. */
+/* The networks are random enough to need every row but those that cut stored
+ * constants: these are recipes. */
 static void every_rule_fired(void **state) {
     (void)state;
     Arena *arena = arena_new("firings");
@@ -628,6 +629,7 @@ static void every_rule_fired(void **state) {
             uint32_t n = map_get(seen, (*set)->rule[r].name, 0);
             print_message("%6u %s\n", n, (*set)->rule[r].name);
             if (!n && strncmp((*set)->rule[r].name, "slabs", 5) != 0 &&
+                strcmp((*set)->rule[r].name, "heads") != 0 &&
                 strcmp((*set)->rule[r].name, "act-of-codes") != 0)
                 fail_msg("rule %s never fired", (*set)->rule[r].name);
         }
