@@ -145,8 +145,9 @@ static void emit_move(Emitter *e, const Action *action, uint32_t index) {
     bool is_load = action->kind == ACTION_LOAD;
     const Placement *near =
         &e->in.plan->placement[is_load ? action->out : action->in[0]];
+    bool turns = near->ring || near->lines.band;
     set(&f, HW_FIELD_OF(is_load ? HW_OUT : HW_IN, COL),
-        (int64_t)action->col - near->left);
+        turns ? (int64_t)action->col - near->left : 0);
     const char *name = graph_tensor(e->in.graph, in->tensor)->name;
     bool leaves = graph_is_output(e->in.graph, in->tensor) && !is_load;
     add_insn(e, is_load ? HW_OP_LOAD : HW_OP_STORE, &f,

@@ -120,13 +120,13 @@ def check_waits(records):
 # ---- the schema: as much of it as this one uses ----
 
 KINDS = {"object": dict, "array": list, "string": str, "integer": int,
-         "number": (int, float)}
+         "number": (int, float), "boolean": bool}
 
 
 def is_kind(value, kinds):
     kinds = kinds if isinstance(kinds, list) else [kinds]
-    return any(isinstance(value, KINDS[k]) and not isinstance(value, bool)
-               for k in kinds)
+    return any(isinstance(value, KINDS[k]) and
+               isinstance(value, bool) == (k == "boolean") for k in kinds)
 
 
 def violations(value, schema, where="$"):

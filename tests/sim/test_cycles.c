@@ -214,8 +214,8 @@ static uint64_t last_cycles(uint32_t n, const HwSetting *settings,
     return cycles;
 }
 
-/* 4 rows of 14 x 14 x 96 lie in DDR as 12 groups of 8 channels x 4 rows, each
- * 2 words of 64 bytes. */
+/* 4 rows of 14 x 14 x 96 lie in DDR as 12 groups of 8 channels, 4 rows of each
+ * together: 8 words of 64 bytes. */
 static void each_constant_of_a_transfer(void **state) {
     (void)state;
     static const char text[] =
@@ -227,11 +227,11 @@ static void each_constant_of_a_transfer(void **state) {
         double runs, run; /* rows that lie together, bytes of one */
         double seconds;   /* before the bytes */
     } row[] = {
-        {{"memories.ddr.burst", "64"}, 48, 128, 0},
-        {{"memories.ddr.burst", "256"}, 48, 256, 0},
-        {{"memories.ddr.burst", "96"}, 48, 192, 0},
-        {{"memories.ddr.latency", "1us"}, 48, 128, 1e-6},
-        {{"memories.ddr.row_setup", "10ns"}, 48, 128, 48 * 10e-9},
+        {{"memories.ddr.burst", "64"}, 12, 512, 0},
+        {{"memories.ddr.burst", "1024"}, 12, 1024, 0},
+        {{"memories.ddr.burst", "96"}, 12, 576, 0},
+        {{"memories.ddr.latency", "1us"}, 12, 512, 1e-6},
+        {{"memories.ddr.row_setup", "10ns"}, 12, 512, 12 * 10e-9},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
         assert_int_equal(

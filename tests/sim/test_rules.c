@@ -112,8 +112,9 @@ static void rings(void **state) {
 
 /* rows and columns of an input 1x8x6, in a line buffer at 0x0: bands of 2 rows,
  * one row and 3 columns are kept */
-#define COLUMNS(step, rows, columns)                                           \
-    "LD " step " 2 0x0 0 2 1 3 0 0x0 1 8 6 " rows " " columns "\n"
+#define COLUMNS(step, rows, first, last)                                       \
+    "LD " step " 2 0x0 0 " first " 6 2 1 3 0 0x0 1 8 6 " rows " " first        \
+    " " last "\n"
 /* a window of 3 x 3 from there on */
 #define PATCH(step, name, row, col)                                            \
     "MAXP " step " " name " 0x100 1 1 1 0 0 0 1 0 0 0 0 0x0 1 3 3 " row        \
@@ -122,17 +123,18 @@ static void rings(void **state) {
 static void line_buffers(void **state) {
     (void)state;
     Bench *b = bench_open("line-npu");
-    bench_text(b, COLUMNS("1", "0 1", "0 2") COLUMNS("2", "0 1", "3 5")
-                      COLUMNS("3", "2 3", "0 2") PATCH("4", "p", "1", "0")
-                          COLUMNS("5", "2 3", "3 4") PATCH("6", "q", "1", "2"));
+    bench_text(b,
+               COLUMNS("1", "0 1", "0", "2") COLUMNS("2", "0 1", "3", "5")
+                   COLUMNS("3", "2 3", "0", "2") PATCH("4", "p", "1", "0")
+                       COLUMNS("5", "2 3", "3", "4") PATCH("6", "q", "1", "2"));
     b->options.memory_only = true;
     bench_run(b, 0, NULL);
     bench_clean(b);
     bench_close(b);
     /* column 0 is gone when three more have come, in the row above as well */
     expect("line-npu",
-           COLUMNS("1", "0 1", "0 2") COLUMNS("2", "0 1", "3 5")
-               COLUMNS("3", "2 3", "0 2") COLUMNS("4", "2 3", "3 3")
+           COLUMNS("1", "0 1", "0", "2") COLUMNS("2", "0 1", "3", "5")
+               COLUMNS("3", "2 3", "0", "2") COLUMNS("4", "2 3", "3", "3")
                    PATCH("5", "p", "1", "0"),
            "p: input 1x3x3 at 0x0 in am: 2 of its cells hold something else, "
            "first channel 0, row 0, column 0 at 0xc in am, last written by "
@@ -140,14 +142,14 @@ static void line_buffers(void **state) {
     /* columns that have not come are not there */
     expect_both(
         "line-npu",
-        COLUMNS("1", "0 1", "0 2") COLUMNS("2", "0 1", "3 5")
-            COLUMNS("3", "2 3", "0 1") PATCH("4", "p", "1", "0"),
+        COLUMNS("1", "0 1", "0", "2") COLUMNS("2", "0 1", "3", "5")
+            COLUMNS("3", "2 3", "0", "1") PATCH("4", "p", "1", "0"),
         "p: input 1x3x3 at 0x0 in am: 1 of its cells were never written, "
         "first channel 0, row 2, column 2 at 0x2c in am",
         "p: input 1x3x3 at 0x0 in am: 1 of its cells hold something else, "
         "first channel 0, row 1, column 2 at 0x8 in am, last written by load "
         "as 1x2x3 at 0x0 in am");
-    expect_both("line-npu", COLUMNS("1", "0 3", "0 1"),
+    expect_both("line-npu", COLUMNS("1", "0 3", "0", "1"),
                 "load: destination has 4 rows and 2 columns, its line buffer 3 "
                 "and 3",
                 NULL);
@@ -241,8 +243,8 @@ static void only_the_first_are_kept(void **state) {
     b->options.memory_only = true;
     b->options.max_violations = 3;
     for (int i = 1; i <= 10; i++)
-        bench_text(b, arena_printf(b->arena, CONV("%d", "a", "0x0", "0x1020"),
-                                   i));
+        bench_text(b,
+                   arena_printf(b->arena, CONV("%d", "a", "0x0", "0x1020"), i));
     const SimResult *r = bench_run(b, 0, NULL);
     assert_int_equal(r->n_violations, 10);
     assert_int_equal(r->n_kept, 3);
