@@ -110,10 +110,10 @@ def check_weights(folder):
 
 # Sizes that are too small, and what is said of them.
 REFUSED = (
-    ("inp=256", "the smallest part of down, 1 of its 7 rows, 1 of its 31 "
-     "columns and 16 of its 40 channels, takes 352 bytes with what it reads"),
-    ("wgt=4KiB", "the fewest weights of far that can be loaded take 5,760 bytes "
-     "of wgt, which has 4,096"),
+    ("inp=256", "the smallest part of far, 1 of its 7 rows, 1 of its 31 "
+     "columns and 16 of its 40 channels, takes 464 bytes with what it reads"),
+    ("wgt=2KiB", "the fewest weights of down that can be loaded take 2,304 bytes "
+     "of wgt, which has 2,048"),
 )
 
 

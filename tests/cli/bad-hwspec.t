@@ -58,7 +58,7 @@ twice.yaml:4:39: error: `3xyz` is not a whole number of bytes (4096, 512KiB, 4.5
 --- exit 1
 --- stdout
 --- stderr
-unclear.yaml:4:22: error: `avgpool` is not one of: conv, conv_grouped, conv_depthwise, deconv, conv_pool_max, conv_pool_avg, pool_max, pool_avg, add, mul, add_channels, mul_channels, max, scale, act, upsample, gather, fc, softmax, layernorm, rmsnorm, group_norm, matmul_channels, matmul_pixels, attention, add_constants, mul_constants, gather_pixels, transpose, reshape, reduce_mean, reduce_sum, reduce_max, layer, concat, load, store, load_weights, host
+unclear.yaml:4:22: error: `avgpool` is not one of: conv, conv_grouped, conv_depthwise, deconv, conv_pool_max, conv_pool_avg, pool_max, pool_avg, add, mul, add_channels, mul_channels, max, scale, act, upsample, gather, fc, softmax, layernorm, rmsnorm, group_norm, matmul_channels, matmul_pixels, attention, add_constants, mul_constants, gather_pixels, transpose, reshape, reduce_mean, reduce_sum, reduce_max, layer, concat, load, store, load_weights, load_bias, host
         runs: [pool_max, avgpool, add, scale]
                          ^
 unclear.yaml:6:14: error: `weights.adr` is no meaning of a field; did you mean `weights.addr`? docs/hwspec.md has all

@@ -84,10 +84,10 @@ amphora: note: --set memories.am.size=28304 would do; 28288 would not
 --- exit 3
 --- stdout
 --- stderr
-SHARE/hwspec/targets/vta-pynq.yaml:17:3: error: does not fit: the fewest weights of fire8/expand3 that can be loaded take 9,216 bytes of wgt, which has 1,024
+SHARE/hwspec/targets/vta-pynq.yaml:17:3: error: does not fit: the fewest weights of fire2/expand3 that can be loaded take 2,304 bytes of wgt, which has 1,024
       wgt: {role: weights, size: 256KiB, unit: 256, id: 1, layout: blocks}
       ^
-amphora: note: --set memories.wgt.size=9KiB would do
+amphora: note: --set memories.wgt.size=2304 would do
 --- run amphora compile SHARE/examples/resnet50.prototxt -t xdnn-v2-28 --set memories.am.size=256KiB
 --- exit 0
 --- stdout
