@@ -16,9 +16,9 @@
  *           made, an action given its time
  *   GUESS   a guess at the size that would do, where nothing fits
  *   ADVICE  plans that are made to the end to prove it */
-#define BUDGETS(X)           \
-    X(PLAN, 3000000, 300000) \
-    X(GUESS, 500000, 300000) \
+#define BUDGETS(X)                                                             \
+    X(PLAN, 3000000, 300000)                                                   \
+    X(GUESS, 2000000, 1000000)                                                 \
     X(ADVICE, 4000000, 2000000)
 
 typedef enum BudgetName {
