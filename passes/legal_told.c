@@ -3,10 +3,10 @@
  *
  * In: a node as its windows, the row of its operation. Out: the first number
  * that the row lacks a token for and that is not what listings are then read
- * with (sim/work.c): what the row implies; of a height the width; of a result
- * the size that its operand makes with the same padding on both sides; else 1,
- * of padding 0. Of what runs by rows, numbers that differ from tile to tile
- * need tokens of their own.
+ * with (sim/work_sizes.c): what the row implies; of a height the width; of a
+ * result the size that its operand makes with the same padding on both sides;
+ * else 1, of padding 0. Of what runs by rows, numbers that differ from tile to
+ * tile need tokens of their own.
  */
 #include "hwspec/insn.h"
 #include "passes/legal_parts.h"
