@@ -417,11 +417,33 @@ static void memories(void **state) {
     assert_int_equal(p.align, 16);
 }
 
+/* The largest piece of 1, 2, 3... pieces; of large sizes as many as there is
+ * room for, and 1 in the end. */
+static void sizes_fall(void **state) {
+    (void)state;
+    static const uint32_t size[] = {1,    2,    3,    10,     224,
+                                    2255, 2400, 9999, 1000003};
+    for (uint32_t i = 0; i < sizeof size / sizeof *size; i++) {
+        uint32_t tile[NEST_CUTS + 4] = {0}, k = 0;
+        uint32_t n = nest_sizes(size[i], tile);
+        for (uint32_t pieces = 1; pieces < size[i] && k + 1 < NEST_CUTS;
+             pieces++) {
+            uint32_t most = (size[i] + pieces - 1) / pieces;
+            if (!k || tile[k - 1] != most)
+                assert_int_equal(tile[k++], most);
+        }
+        assert_int_equal(n, k + 1);
+        assert_int_equal(tile[k], 1);
+        for (k++; k < NEST_CUTS + 4; k++)
+            assert_int_equal(tile[k], 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loops),    cmocka_unit_test(constants),
-        cmocka_unit_test(sizes),    cmocka_unit_test(products),
-        cmocka_unit_test(memories),
+        cmocka_unit_test(sizes_fall), cmocka_unit_test(loops),
+        cmocka_unit_test(constants),  cmocka_unit_test(sizes),
+        cmocka_unit_test(products),   cmocka_unit_test(memories),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
