@@ -64,14 +64,12 @@ void work_names(Run *run, const HwFields *f, Work *w) {
         without_tile(run, own ? f->str[HW_F_CONV_NAME] : w->name, &w->first);
 }
 
-bool work_makes(Run *run, const HwInsn *insn, HwOp op, const char *layer) {
+const char *work_layer(Run *run, const HwInsn *insn, HwOp op) {
     Work w = {.op = op};
     HwFields fields;
-    if (insn_op(run->spec, insn) != op)
-        return false;
     insn_fields(run->spec, insn, &fields);
     work_names(run, &fields, &w);
-    return strcmp(w.layer, layer) == 0;
+    return w.layer;
 }
 
 /* ---- windows ---- */

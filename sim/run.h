@@ -7,6 +7,7 @@
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
 
+#include "base/map.h"
 #include "base/vec.h"
 #include "sim/memory.h"
 #include "sim/sim.h"
@@ -93,6 +94,8 @@ typedef struct Run {
 
     BlobCache staged_blobs; /* staged.c */
     VEC(struct StagedLayer *) staged;
+    Map *staged_at; /* by channels and layer: its index; NULL: none yet */
+    Map *deconvs;   /* layers that deconvolutions make; likewise */
     uint64_t staged_once;        /* elements */
     VEC(struct PartSums *) sums; /* sums.c */
 

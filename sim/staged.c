@@ -113,10 +113,14 @@ struct StagedLayer {
 
 static bool is_deconv(Run *run, const char *layer) {
     const Listing *listing = run->listing;
-    for (uint32_t i = 0; i < listing->n; i++)
-        if (work_makes(run, &listing->insn[i], HW_OP_DECONV, layer))
-            return true;
-    return false;
+    bool listed = run->deconvs != NULL;
+    if (!listed)
+        run->deconvs = map_new(run->hold);
+    for (uint32_t i = 0; i < listing->n && !listed; i++)
+        if (insn_op(run->spec, &listing->insn[i]) == HW_OP_DECONV)
+            map_put(run->deconvs,
+                    work_layer(run, &listing->insn[i], HW_OP_DECONV), 1);
+    return map_get(run->deconvs, layer, 0);
 }
 
 static bool deconv_known(Run *run, const char *layer) {
@@ -128,11 +132,13 @@ static bool deconv_known(Run *run, const char *layer) {
 
 static struct StagedLayer *layer_known(Run *run, const char *layer,
                                        uint32_t n) {
-    for (uint32_t i = 0; i < run->staged.n; i++) {
-        struct StagedLayer *known = run->staged.at[i];
-        if (known->n == n && strcmp(known->layer, layer) == 0)
-            return known;
-    }
+    const char *key = arena_printf(run->work, "%u %s", n, layer);
+    if (!run->staged_at)
+        run->staged_at = map_new(run->hold);
+    uint32_t at = map_get(run->staged_at, key, UINT32_MAX);
+    if (at != UINT32_MAX)
+        return run->staged.at[at];
+    map_put(run->staged_at, key, run->staged.n);
     struct StagedLayer *made = ARENA_NEW(run->hold, struct StagedLayer);
     made->layer = arena_strdup(run->hold, layer);
     made->n = n;

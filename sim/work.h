@@ -117,8 +117,8 @@ bool op_loads_constants(HwOp op); /* weights or biases */
 uint32_t work_groups(Run *run, const Work *work);
 /* Sets the names of the instruction and its layer, and its first channel. */
 void work_names(Run *run, const HwFields *fields, Work *work);
-/* Whether the instruction is of this operation, and makes some of the layer. */
-bool work_makes(Run *run, const HwInsn *insn, HwOp op, const char *layer);
+/* The layer of which the instruction, of this operation, makes some. */
+const char *work_layer(Run *run, const HwInsn *insn, HwOp op);
 
 /* Rows or columns under a window, dilation included. */
 uint64_t window_reach(const Window *window);

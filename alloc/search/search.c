@@ -625,17 +625,20 @@ Plan *search_take(Search *s, Arena *into) {
         trial_count(s, t);
     if (!s->volumes)
         trial_leave(s, t);
-    arena_join(into, t->arena);
     for (uint32_t i = 1; i < s->n_best; i++)
         s->best[i - 1] = s->best[i];
     s->n_best--;
-    Plan *plan = t->plan;
+    Plan *plan = s->volumes ? trial_volumes(s, t, into) : t->plan;
     uint64_t cap = t->config.cap;
     bool smaller = cap < s->schedule->spec->memory[0].size;
     plan->am_planned = smaller && !plan->keeps_all ? cap : 0;
     plan->cost = t->cost;
     plan->ddr_moved = t->traffic.moved;
     plan->ddr_again = t->traffic.again;
+    if (s->volumes)
+        arena_free(t->arena);
+    else
+        arena_join(into, t->arena);
     return plan;
 }
 

@@ -115,6 +115,9 @@ bool trial_count(Search *s, Trial *t);
 bool trial_clock(Search *s, Trial *t);
 /* trial_time with all that shortens the schedule, from what that found. */
 void trial_finish(Search *s, Trial *t);
+/* Its plan of tensors alone, without all that it was made of: there are many.
+ */
+Plan *trial_volumes(const Search *s, const Trial *t, Arena *arena);
 /* The plan is one for the real machine from here on. */
 void trial_leave(const Search *s, Trial *t);
 

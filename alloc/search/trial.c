@@ -359,6 +359,19 @@ bool trial_settle(Search *s, Trial *t) {
     return acts;
 }
 
+Plan *trial_volumes(const Search *s, const Trial *t, Arena *arena) {
+    const Plan *plan = t->plan;
+    const HwSpec *spec = s->schedule->spec;
+    Plan *copy = ARENA_NEW(arena, Plan);
+    *copy = plan_compact(arena, plan, plan->n_placements);
+    copy->repl =
+        ARENA_COPY(arena, Repl, plan->repl, s->schedule->graph->tensor.n + 1);
+    if (is_capped(s, &t->config))
+        spec = spec_capped(arena, spec, t->config.cap, t->config.others);
+    copy->schedule = schedule_on(arena, s->schedule, spec);
+    return copy;
+}
+
 void trial_leave(const Search *s, Trial *t) {
     enter_real(s, t);
     t->plan->schedule = t->a->f->schedule;
