@@ -456,6 +456,7 @@ static Convert *const convert[OP_COUNT] = {
     [OP_REDUCE] = convert_reduce,   [OP_FC] = convert_fc,
     [OP_MATMUL] = convert_matmul,   [OP_CONV] = convert_conv,
     [OP_POOL] = convert_pool,       [OP_PAD] = convert_pad,
+    [OP_ROUTINE] = convert_routine,
 };
 
 static void at_hand(Volumes *v, NodeId id) {

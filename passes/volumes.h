@@ -5,15 +5,23 @@
 #include "passes/passes_int.h"
 #include "passes/view.h"
 
+/* States that a recurrent layer has come to, as volumes [1, units, steps,
+ * images] and [1, units, 1, images]. */
+typedef struct Unrolled {
+    NodeId node;
+    TensorId all, state, cell;
+} Unrolled;
+
 typedef struct Volumes {
     Graph *g;
     PassContext *context;
-    Arena *arena;     /* = context->scratch */
-    uint32_t n;       /* tensors that there were before */
-    View *view;       /* of each of them */
-    TensorId *whole;  /* ... as a tensor of its own shape, once made */
-    Node at;          /* the node at hand, as it was, */
-    const Node *node; /* = &at */
+    Arena *arena;           /* = context->scratch */
+    uint32_t n;             /* tensors that there were before */
+    View *view;             /* of each of them */
+    TensorId *whole;        /* ... as a tensor of its own shape, once made */
+    VEC(Unrolled) unrolled; /* so far */
+    Node at;                /* the node at hand, as it was, */
+    const Node *node;       /* = &at */
     NodeId id;
 } Volumes;
 
@@ -109,5 +117,7 @@ Convert convert_norm, convert_norm_in_parts, convert_softmax, convert_reduce;
 Convert convert_conv, convert_pool, convert_pad, convert_taps;
 /* volumes_mix.c */
 Convert convert_matmul;
+/* volumes_steps.c */
+Convert convert_routine;
 
 #endif

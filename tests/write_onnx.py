@@ -11,8 +11,9 @@ def real(number, value):
 
 
 def attribute(name, value):
-    """An attribute: a number, a word, a list of whole numbers, a graph (Net),
-    or, as ("ref", name), one of the function that the node stands in."""
+    """An attribute: a number, a word, a list of words or of whole numbers, a
+    graph (Net), or, as ("ref", name), one of the function that the node stands
+    in."""
     head = field(1, name)
     if isinstance(value, tuple):
         return field(5, head + field(21, value[1]) + field(20, 1))
@@ -24,8 +25,10 @@ def attribute(name, value):
         return field(5, head + field(4, value) + field(20, 3))
     if isinstance(value, int):
         return field(5, head + field(3, value) + field(20, 2))
-    return field(5, head + b"".join(field(8, i) for i in value) +
-                 field(20, 7))
+    words = bool(value) and isinstance(value[0], str)
+    return field(5, head + b"".join(field(9 if words else 8, i)
+                                    for i in value) +
+                 field(20, 8 if words else 7))
 
 
 def value_info(name, shape, kind=FLOAT):
