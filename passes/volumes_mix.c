@@ -7,6 +7,12 @@
  */
 #include "passes/volumes.h"
 
+static void turn_last(View *view) {
+    ViewAxis last = view->axis[view->rank - 1];
+    view->axis[view->rank - 1] = view->axis[view->rank - 2];
+    view->axis[view->rank - 2] = last;
+}
+
 /* ---- windows ---- */
 
 typedef struct Windows {
@@ -157,20 +163,13 @@ static bool same_heads(const View *a, uint32_t wide_a, const View *b,
 
 /* ---- products ---- */
 
-static void give_product(Volumes *v, const View *a, const View *b,
-                         const Windows *w, bool sums, uint32_t wide,
-                         uint32_t made) {
-    uint32_t last = a->rank - 1, groups = a->size[VIEW_C] / wide;
-    Layer layer = layer_of(OP_MIX, "volume", a->base);
-    layer.n_in = 2;
-    layer.in[1] = b->base;
-    layer.attr.mix.over_pixels = sums;
-    layer.attr.mix.groups = groups;
-    for (uint32_t i = 0; i < 2; i++) {
-        layer.attr.mix.windows[i] = w->n[i];
-        layer.attr.mix.shift[i] = w->first[i];
-    }
-    View view = view_over(a, volumes_add(v, &layer), groups * made);
+/* The product has the rows of `a`, and for each head `made` channels behind
+ * `wide` of `a`; `turned`: it is the one that was asked for with its last two
+ * axes exchanged. */
+static void give_rows(Volumes *v, const View *a, TensorId base, uint32_t wide,
+                      uint32_t made, bool turned) {
+    uint32_t last = a->rank - 1;
+    View view = view_over(a, base, a->size[VIEW_C] / wide * made);
     for (uint32_t k = 0; k < last; k++) {
         uint32_t n = view.axis[k].n;
         uint32_t *at = ARENA_ARRAY(v->arena, uint32_t, n);
@@ -179,7 +178,23 @@ static void give_product(Volumes *v, const View *a, const View *b,
         view.axis[k].at[VIEW_C] = at;
     }
     view.axis[last] = axis_of(v->arena, made, VIEW_C, 0, 1);
+    if (turned)
+        turn_last(&view);
     volumes_give(v, &view);
+}
+
+static TensorId mixed(Volumes *v, const View *a, const View *b,
+                      const Windows *w, bool sums, uint32_t wide) {
+    Layer layer = layer_of(OP_MIX, "volume", a->base);
+    layer.n_in = 2;
+    layer.in[1] = b->base;
+    layer.attr.mix.over_pixels = sums;
+    layer.attr.mix.groups = a->size[VIEW_C] / wide;
+    for (uint32_t i = 0; i < 2; i++) {
+        layer.attr.mix.windows[i] = w->n[i];
+        layer.attr.mix.shift[i] = w->first[i];
+    }
+    return volumes_add(v, &layer);
 }
 
 static bool lies_in_heads(Volumes *v, View *view, uint32_t channels) {
@@ -188,25 +203,161 @@ static bool lies_in_heads(Volumes *v, View *view, uint32_t channels) {
         *view = made;
         return true;
     }
-    return volumes_heads(v, view, channels) && volumes_compact(v, view);
+    return volumes_heads(v, view, channels) && volumes_compact(v, view) &&
+           in_heads(view, channels);
 }
 
-bool convert_matmul(Volumes *v) {
-    View a, b;
+static bool multiply(Volumes *v, View a, View b, bool turned) {
     Windows w;
-    if (v->node->act.kind != ACT_NONE || !volumes_see(v, 0, &a) ||
-        !volumes_see(v, 1, &b) || a.rank < 2 || a.rank != b.rank)
-        return false;
     uint32_t last = a.rank - 1, inner = last - 1;
     bool sums = view_moves(&b, last) == MOVES_CHANNELS;
     uint32_t tokens = sums ? inner : last, channels = sums ? last : inner;
     if (!lies_in_heads(v, &a, last) || !lies_in_heads(v, &b, channels))
         return false;
     uint32_t wide_a = a.axis[last].n, wide_b = b.axis[channels].n;
-    if (!in_heads(&a, last) || !in_heads(&b, channels) ||
-        !same_heads(&a, wide_a, &b, wide_b) || (!sums && wide_a != wide_b) ||
+    if (!same_heads(&a, wide_a, &b, wide_b) || (!sums && wide_a != wide_b) ||
         !both_in_windows(v, &a, inner, &b, tokens, &w))
         return false;
-    give_product(v, &a, &b, &w, sums, wide_a, b.axis[last].n);
+    give_rows(v, &a, mixed(v, &a, &b, &w, sums, wide_a), wide_a, b.axis[last].n,
+              turned);
     return true;
+}
+
+/* ---- one operand that the network brings along ---- */
+
+/* Where the part for a head begins among the constant's matrices; NONE: pixels
+ * of one head would need several. */
+static uint32_t matrix_of(const View *a, const Shape *own, uint32_t index) {
+    uint32_t at = 0, step = 1, before = a->rank - own->rank;
+    for (uint32_t k = a->rank - 2; k-- > 0;) {
+        uint32_t i = index % a->axis[k].n,
+                 n = k < before ? 1 : own->dim[k - before];
+        index /= a->axis[k].n;
+        if (n > 1 && view_moves(a, k) & MOVES_PIXELS)
+            return NONE;
+        at += n > 1 ? i * step : 0;
+        step *= n;
+    }
+    return at;
+}
+
+static uint32_t head_of(const View *a, uint32_t index) {
+    uint32_t at = 0;
+    for (uint32_t k = a->rank - 2; k-- > 0; index /= a->axis[k].n)
+        at += a->axis[k].at[VIEW_C][index % a->axis[k].n];
+    return at / a->axis[a->rank - 1].n;
+}
+
+/* Rows of weights, one for each channel of the product. NULL: they differ
+ * within a head. */
+static double *head_weights(Volumes *v, const View *a, uint32_t k, uint32_t n,
+                            TensorId constant, bool turned) {
+    const Shape *own = &graph_tensor(v->g, constant)->shape;
+    uint32_t wide = a->axis[a->rank - 1].n, all = 1;
+    double *read = ARENA_ARRAY(v->arena, double, shape_count(own));
+    double *made = ARENA_ARRAY(v->arena, double, (size_t)k *wide *n);
+    const_read_f64(volumes_value(v, constant), read);
+    for (uint32_t i = 0; i + 2 < a->rank; i++)
+        all *= a->axis[i].n;
+    for (uint32_t i = 0; i < all; i++) {
+        uint32_t at = matrix_of(a, own, i), head = head_of(a, i);
+        if (at == NONE || head >= k)
+            return NULL;
+        for (uint32_t o = 0; o < n; o++)
+            for (uint32_t c = 0; c < wide; c++)
+                made[((size_t)head * n + o) * wide + c] =
+                    read[(size_t)at * wide * n +
+                         (turned ? o * wide + c : c * n + o)];
+    }
+    return made;
+}
+
+/* Each head is a group of a convolution. */
+static bool multiply_constant(Volumes *v, View a, TensorId constant,
+                              bool turned) {
+    const Shape *own = &graph_tensor(v->g, constant)->shape;
+    uint32_t last = a.rank - 1;
+    if (own->rank < 2 || own->rank > a.rank || !lies_in_heads(v, &a, last) ||
+        !along_pixels(&a, last - 1))
+        return false;
+    for (uint32_t i = 0; i + 2 < a.rank; i++)
+        if (view_moves(&a, i) == (MOVES_CHANNELS | MOVES_PIXELS))
+            return false;
+    uint32_t wide = a.axis[last].n, heads = a.size[VIEW_C] / wide;
+    uint32_t n = own->dim[own->rank - (turned ? 2 : 1)];
+    double *weight = head_weights(v, &a, heads, n, constant, turned);
+    if (!weight)
+        return false;
+    Layer layer = layer_of(OP_CONV, "volume", a.base);
+    layer.no_bias = true;
+    layer.constant[CONST_WEIGHT] =
+        volumes_const(v, shape_nchw(heads * n, wide, 1, 1), weight);
+    layer.attr.conv = (ConvAttr){.out_c = heads * n,
+                                 .groups = heads,
+                                 .kernel = {1, 1},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1}};
+    give_rows(v, &a, volumes_add(v, &layer), wide, n, turned);
+    return true;
+}
+
+/* ---- ways to look at operands ---- */
+
+enum { MOST_WAYS = 4 };
+
+/* What input k can be seen as: its view, or, of a tensor that is none, one
+ * whose last axis are channels; each also with channels and pixels exchanged.
+ */
+static uint32_t ways_of(Volumes *v, uint32_t k, bool turned, View *way) {
+    uint32_t n = 0;
+    bool plain = volumes_plain(v, k);
+    n += volumes_see(v, k, &way[n]);
+    if (plain)
+        n += volumes_see_last(v, k, &way[n]);
+    for (uint32_t i = 0, seen = n; i < seen; i++) {
+        way[n] = way[i];
+        n += volumes_swap(v, &way[n]);
+    }
+    for (uint32_t i = 0; i < n && turned; i++)
+        turn_last(&way[i]);
+    return n;
+}
+
+/* a x b, or, turned, the transpose of b times that of a. */
+static bool multiply_any(Volumes *v, bool turned) {
+    View a[MOST_WAYS], b[MOST_WAYS];
+    uint32_t n_a = ways_of(v, turned, turned, a);
+    uint32_t n_b = ways_of(v, !turned, turned, b);
+    for (uint32_t i = 0; i < n_a; i++)
+        for (uint32_t k = 0; k < n_b; k++)
+            if (a[i].rank == b[k].rank && a[i].rank > 1 &&
+                multiply(v, a[i], b[k], turned))
+                return true;
+    return false;
+}
+
+static bool multiply_by(Volumes *v, uint32_t constant) {
+    View a[MOST_WAYS];
+    bool turned = constant == 0;
+    uint32_t n = ways_of(v, 1 - constant, turned, a);
+    for (uint32_t i = 0; i < n; i++)
+        if (a[i].rank > 1 &&
+            multiply_constant(v, a[i], v->node->in[constant], turned))
+            return true;
+    return false;
+}
+
+bool convert_matmul(Volumes *v) {
+    View a, b;
+    bool has = volumes_has(v, HW_OP_MATMUL_CHANNELS) &&
+               volumes_has(v, HW_OP_MATMUL_PIXELS);
+    if (v->node->act.kind != ACT_NONE)
+        return false;
+    for (uint32_t k = 0; k < 2; k++)
+        if (volumes_value(v, v->node->in[k]))
+            return volumes_has(v, HW_OP_CONV) && multiply_by(v, k);
+    if (volumes_see(v, 0, &a) && volumes_see(v, 1, &b) && a.rank == b.rank &&
+        a.rank > 1 && multiply(v, a, b, false))
+        return true;
+    return has && (multiply_any(v, false) || multiply_any(v, true));
 }

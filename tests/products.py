@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""products.py - matrix products, however their operands lie, on engines.
+
+Adjacency times nodes, a constant on either side, one for each head, products
+over tokens (attention between channels), linear attention, all pairs of points.
+On vision-npu no product is left to the host, and the simulated listing has the
+values of the reference evaluation.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from truthlib import AMPHORA
+from write_onnx import Net
+
+BAD = []
+FOLDER = tempfile.mkdtemp(prefix="amphora-products-")
+MACHINE = "vision-npu"
+
+
+def check(name, right, why=""):
+    print(f"{'ok  ' if right else 'WRONG'} {name}{'' if right else ': '}"
+          f"{'' if right else why}", flush=True)
+    if not right:
+        BAD.append(name)
+
+
+def run(*arguments):
+    done = subprocess.run([AMPHORA, *arguments, "--json"],
+                          capture_output=True, check=False)
+    return done.returncode, json.loads(done.stdout or "{}")
+
+
+def ramp(n, step=0.37, size=1.0):
+    return [size * (((i * step) % 2) - 1) for i in range(n)]
+
+
+def end(net, at):
+    net.node("Relu", [at], "y")
+    net.output("y")
+    return net
+
+
+def linear(net, at, k, n):
+    return net.node("MatMul", [at, net.floats([k, n], ramp(k * n, 0.317))])
+
+
+def graph_layer():
+    """Nodes' values, and which nodes they have beside them, both inputs."""
+    net = Net([("x", [20, 6]), ("beside", [20, 20])])
+    at = linear(net, "x", 6, 8)
+    at = net.node("Relu", [net.node("MatMul", ["beside", at])])
+    return end(net, net.node("MatMul", ["beside", linear(net, at, 8, 4)]))
+
+
+def fixed_graph():
+    net = Net([("x", [20, 6])])
+    beside = net.floats([20, 20], ramp(400, 0.173))
+    at = net.node("MatMul", [beside, "x"])
+    return end(net, linear(net, at, 6, 8))
+
+
+def heads_of(net, at, heads, tokens, each):
+    at = net.node("Reshape", [at, net.whole(1, tokens, heads, each)])
+    return net.node("Transpose", [at], perm=[0, 2, 1, 3])
+
+
+def fixed_by_head(shape):
+    """Queries of each head times constants, of the head or of all."""
+    net = Net([("x", [1, 10, 12])])
+    q = heads_of(net, linear(net, "x", 12, 12), 3, 10, 4)
+    count = shape[0] * shape[1] * shape[2] * shape[3]
+    return end(net, net.node("MatMul", [q, net.floats(shape, ramp(count))]))
+
+
+def between_channels():
+    """XCiT: scores between the channels of a head are sums over tokens."""
+    net = Net([("x", [1, 10, 12])])
+    q, k, v = (heads_of(net, linear(net, "x", 12, 12), 3, 10, 4)
+               for _ in range(3))
+    turned = [net.node("Transpose", [t], perm=[0, 1, 3, 2]) for t in (q, v)]
+    scores = net.node("MatMul", [turned[0], k])
+    return end(net, net.node("MatMul", [scores, turned[1]]))
+
+
+def linear_attention():
+    net = Net([("x", [1, 12, 4, 4])])
+    at = net.node("Conv", ["x", net.floats([24, 12, 1, 1], ramp(288))])
+    at = net.node("Reshape", [at, net.whole(1, 2, 12, 16)])
+    at = net.node("Transpose", [at], perm=[0, 1, 3, 2])
+    q, k, v = (net.node("Slice", [at, net.whole(i), net.whole(i + 4),
+                                  net.whole(3)]) for i in (0, 4, 8))
+    k = net.node("Transpose", [k], perm=[0, 1, 3, 2])
+    return end(net, net.node("MatMul", [q, net.node("MatMul", [k, v])]))
+
+
+def all_pairs():
+    """How far each of some points is from each other."""
+    net = Net([("x", [1, 3, 15])])
+    turned = net.node("Transpose", ["x"], perm=[0, 2, 1])
+    return end(net, net.node("MatMul", [turned, "x"]))
+
+
+NETS = {
+    "a graph": graph_layer(),
+    "a fixed graph": fixed_graph(),
+    "constants of each head": fixed_by_head([1, 3, 4, 7]),
+    "constants of all heads": fixed_by_head([1, 1, 4, 7]),
+    "between channels": between_channels(),
+    "linear attention": linear_attention(),
+    "all pairs": all_pairs(),
+}
+
+
+def main():
+    path = os.path.join(FOLDER, "net.onnx")
+    for name, net in NETS.items():
+        net.write(path)
+        status, made = run("verify", path, "-t", MACHINE, "--tolerance", "1e-5")
+        check(name, status == 0 and not made.get("violations"),
+              f"exit {status}, {made}")
+        _, made = run("compile", path, "-t", MACHINE, "-o", FOLDER)
+        check(f"{name}: no product on the host",
+              made.get("engine_products", 0) and not made["host_products"],
+              f"{made.get('host_layers')}")
+    print(f"{len(BAD)} wrong")
+    return 1 if BAD else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
