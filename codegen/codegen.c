@@ -79,6 +79,16 @@ static void emit_weights(Emitter *e, const Action *action, uint32_t index) {
     add_insn(e, HW_OP_LOAD_WEIGHTS, &f, "weights", index);
 }
 
+static void emit_bias(Emitter *e, const Action *action, uint32_t index) {
+    HwFields f = {0};
+    set(&f, HW_F_STEP, action->step);
+    set_text(&f, HW_F_NAME,
+             whole_name(&e->in, node_constants_layer(
+                                    graph_node(e->in.graph, action->node))));
+    set_bias(&e->in, &f, action);
+    add_insn(e, HW_OP_LOAD_BIAS, &f, "bias", index);
+}
+
 /* Which tile; or, of a run that makes some channels, the first of these, which
  * tells its weights. */
 static const char *run_name(const Emitter *e, const Action *action,
@@ -226,6 +236,9 @@ static void emit(Emitter *e, uint32_t index, uint64_t waits) {
         break;
     case ACTION_WEIGHTS:
         emit_weights(e, action, index);
+        break;
+    case ACTION_BIAS:
+        emit_bias(e, action, index);
         break;
     case ACTION_CONCAT:
         emit_concat(e, action, index);

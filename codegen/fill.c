@@ -396,6 +396,20 @@ static Fill *const fill[OP_COUNT] = {
 #undef OP
 };
 
+void set_bias(const Filler *e, HwFields *f, const Action *action) {
+    const BiasBlock *b = &e->plan->bias[action->bias - 1];
+    const HwMemory *memory = &e->spec->memory[e->spec->bias];
+    uint32_t c =
+        action->kind == ACTION_BIAS ? b->c : e->plan->placement[action->out].c;
+    uint64_t skipped = (uint64_t)(c - b->c) * memory->layout->element;
+    set(f, HW_F_BIAS_ADDR, (int64_t)units_in(memory, b->offset + skipped));
+    if (action->kind != ACTION_BIAS)
+        return;
+    set(f, HW_F_WEIGHTS_FIRST, b->c);
+    set(f, HW_F_WEIGHTS_LAST, (int64_t)b->c + b->n_c - 1);
+    set(f, HW_F_WEIGHTS_MEMORY, e->spec->memory[b->from].id);
+}
+
 void set_weights(const Filler *e, HwFields *f, const Action *action) {
     const WeightBlock *b = &e->plan->block[action->weights - 1];
     const HwMemory *memory = &e->spec->memory[e->spec->weights];
@@ -427,6 +441,8 @@ void set_run(const Filler *e, HwFields *f, const Action *action) {
     set_tile(e, f, action);
     if (action->weights)
         set_weights(e, f, action);
+    if (action->bias)
+        set_bias(e, f, action);
     if (hwspec_adds_up(e->spec, action->legal.op, action->legal.engine)) {
         Addends x = action_addends(e->plan, action);
         set(f, HW_F_SUMS_FIRST, addends_begin(x));

@@ -36,6 +36,7 @@ uint64_t operand_offset(const Filler *e, const Placement *p);
 void set_run(const Filler *e, HwFields *f, const Action *action);
 /* Where the weights of an action lie, and which they are. */
 void set_weights(const Filler *e, HwFields *f, const Action *action);
+void set_bias(const Filler *e, HwFields *f, const Action *action);
 /* What a copy does: it pools single pixels. */
 void set_single_pixels(HwFields *f);
 /* Of a layer that runs as one: a name that ends as that of a tile does gets the

@@ -105,7 +105,8 @@ static void add_start(Builder *b, const Node *node, const Region *region) {
     ConstId start = node->constant[CONST_VALUE];
     if (start.i == NONE && !region->quant.zero)
         return;
-    Blob blob = {region->name, const_role_name[CONST_VALUE],
+    Blob blob = {region->name,
+                 const_role_name[CONST_VALUE],
                  {.shape = region->shape, .kind = CONST_F32}};
     if (region->quant.type == QUANT_NONE)
         blob.value = *graph_const(b->graph, start);
@@ -329,6 +330,15 @@ static ListingLayer layer_of_weights(const Builder *b, const Action *action) {
                           .ops = block->bytes};
 }
 
+static ListingLayer layer_of_bias(const Builder *b, const Action *action) {
+    const BiasBlock *block = &b->plan->bias[action->bias - 1];
+    const Node *node = graph_node(b->graph, action->node);
+    return (ListingLayer){.name = arena_printf(b->arena, "%s_bias", node->name),
+                          .type = "Bias",
+                          .shape = {1, {block->n_c}},
+                          .ops = block->bytes};
+}
+
 /* Loads that feed the first tile belong to the tiled layer. */
 static uint32_t first_of_tiled(const Builder *b, uint32_t insn) {
     const Action *run = &b->plan->action[b->action_of[insn]];
@@ -349,12 +359,13 @@ static void add_layer(Builder *b, uint32_t insn) {
     ListingLayer layer;
     bool move = action->kind == ACTION_LOAD || action->kind == ACTION_STORE ||
                 action->kind == ACTION_COPY;
-    if (action->kind == ACTION_WEIGHTS)
-        layer = layer_of_weights(b, action);
+    bool loaded = action->kind == ACTION_WEIGHTS || action->kind == ACTION_BIAS;
+    if (loaded)
+        layer = action->kind == ACTION_BIAS ? layer_of_bias(b, action)
+                                            : layer_of_weights(b, action);
     else
         layer = move ? layer_of_move(b, action) : layer_of_node(b, action);
-    layer.memory =
-        action->kind == ACTION_WEIGHTS ? "ddr_to_am" : memory_text(b, action);
+    layer.memory = loaded ? "ddr_to_am" : memory_text(b, action);
     layer.step = action->step;
     layer.first_insn = insn;
     layer.n_insns = 1;

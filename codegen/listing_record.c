@@ -143,23 +143,24 @@ static void put_operand(JsonOut *out, const HwSpec *spec,
     const HwMemory *memory = &spec->memory[o->memory];
     const Layout *layout = memory->layout;
     bool weights = o->role[0] == 'w';
+    bool constants = weights || o->role[0] == 'b';
     uint64_t count = (uint64_t)o->channels * o->rows * o->cols;
     json_out_object(out, NULL);
     json_out_text(out, "role", o->role);
-    json_out_text(out, weights ? "constants" : "tensor", o->tensor);
+    json_out_text(out, constants ? "constants" : "tensor", o->tensor);
     json_out_text(out, "memory", memory->name);
     json_out_number(out, "address", o->address);
     json_out_number(out, "bytes", count * layout->element);
     json_out_number(out, "channels", o->channels);
-    json_out_number(out, weights ? "taps" : "rows",
-                    weights ? o->cols : o->rows);
-    if (weights)
+    json_out_number(out, constants ? "taps" : "rows",
+                    constants ? o->cols : o->rows);
+    if (constants)
         json_out_number(out, "first_channel", o->first_channel);
     if (weights && o->some_inputs)
         json_out_number(out, "first_input", o->first_input);
-    if (!weights)
+    if (!constants)
         json_out_number(out, "columns", o->cols);
-    if (!weights) {
+    if (!constants) {
         if (o->strided)
             put_strides(out, o);
         else

@@ -15,7 +15,7 @@
  * `whole`; in a ring the row is taken modulo whole.h; in line buffers row and
  * column are first made a pixel of the one row that `whole` has. */
 typedef struct RecordOperand {
-    const char *role; /* "in", "in2", "out", "weights" */
+    const char *role; /* "in", "in2", "out", "weights", "bias" */
     const char *tensor;
     uint32_t memory;
     uint64_t origin; /* bytes: start of `whole` in the memory */
@@ -35,7 +35,7 @@ typedef struct RecordOperand {
     uint64_t stride[3];
 } RecordOperand;
 
-enum { RECORD_MOST_OPERANDS = 4 };
+enum { RECORD_MOST_OPERANDS = 5 };
 
 struct Record {
     HwOp op;

@@ -129,6 +129,28 @@ static RecordOperand weights_of(const Maker *m, const Action *a) {
         .stride = {b->taps * element, 0, element}};
 }
 
+static RecordOperand bias_of(const Maker *m, const Action *a) {
+    const BiasBlock *b = &m->plan->bias[a->bias - 1];
+    uint64_t element = m->spec->memory[m->spec->bias].layout->element;
+    bool loads = a->kind == ACTION_BIAS;
+    const Placement *out = &m->plan->placement[a->out];
+    uint32_t c = loads ? b->c : out->c, n = loads ? b->n_c : out->n_c;
+    uint64_t at = b->offset + (c - b->c) * element;
+    return (RecordOperand){
+        .role = "bias",
+        .tensor = node_constants_layer(graph_node(m->graph, b->node)),
+        .memory = m->spec->bias,
+        .origin = at,
+        .whole = {.c = n, .h = 1, .w = 1},
+        .channels = n,
+        .rows = 1,
+        .cols = 1,
+        .first_channel = c,
+        .address = at,
+        .strided = true,
+        .stride = {element, 0, 0}};
+}
+
 /* A second operand with rows and columns of its own is read whole. */
 static RecordOperand input_of(const Maker *m, const Action *a, uint32_t i) {
     const Placement *p = &m->plan->placement[a->in[i]];
@@ -146,6 +168,8 @@ static void add_run(const Maker *m, const Action *a, Record *r) {
         r, operand_of(m, HW_OUT, a->out, a->row, a->rows, a->col, a->cols));
     if (a->weights)
         add_operand(r, weights_of(m, a));
+    if (a->bias)
+        add_operand(r, bias_of(m, a));
     Addends x = action_addends(m->plan, a);
     r->adds_up = hwspec_adds_up(m->spec, a->legal.op, a->legal.engine);
     r->sums_first = addends_begin(x);
@@ -206,6 +230,9 @@ static void add_operands(const Maker *m, const Action *a, Record *r) {
     case ACTION_WEIGHTS:
         add_operand(r, weights_of(m, a));
         return;
+    case ACTION_BIAS:
+        add_operand(r, bias_of(m, a));
+        return;
     case ACTION_CONCAT: /* nothing moves */
         return;
     }
@@ -214,7 +241,8 @@ static void add_operands(const Maker *m, const Action *a, Record *r) {
 /* ---- who and when ---- */
 
 static uint32_t record_unit(const Maker *m, const Action *a) {
-    bool moves = is_move(a) || a->kind == ACTION_WEIGHTS;
+    bool moves =
+        is_move(a) || a->kind == ACTION_WEIGHTS || a->kind == ACTION_BIAS;
     if (moves && m->spec->n_dmas)
         return insn_unit_of_dma(m->spec, unit_of_move(m->plan, a));
     switch (a->kind) {
@@ -222,6 +250,7 @@ static uint32_t record_unit(const Maker *m, const Action *a) {
         return insn_unit_of_stores(m->spec);
     case ACTION_LOAD:
     case ACTION_WEIGHTS:
+    case ACTION_BIAS:
         return insn_unit_of_loads(m->spec);
     case ACTION_RUN:
     case ACTION_COPY:
@@ -308,7 +337,8 @@ static bool meet(const Maker *m, const RecordOperand *a,
 }
 
 static bool writes(const Record *r, uint32_t operand) {
-    return r->operand[operand].role[0] == 'o' || r->op == HW_OP_LOAD_WEIGHTS;
+    return r->operand[operand].role[0] == 'o' || r->op == HW_OP_LOAD_WEIGHTS ||
+           r->op == HW_OP_LOAD_BIAS;
 }
 
 static bool conflict(const Maker *m, const Record *a, const Record *b) {

@@ -88,6 +88,7 @@ uint64_t waits_before(Waits *w, uint32_t i) {
         return all;
     case ACTION_LOAD:
     case ACTION_WEIGHTS:
+    case ACTION_BIAS:
         take_off(w, i, insn_unit_of_loads(spec), all);
         return all;
     case ACTION_RUN:

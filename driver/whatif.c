@@ -284,9 +284,10 @@ static const SimResult *with_lives(Arena *arena, const Pipeline *p,
         add_reads(&l, &p->plan->action[p->action_of[event[i].insn]], &event[i]);
     for (uint32_t i = 0; i < sim->n_events; i++) {
         const Action *a = &p->plan->action[p->action_of[event[i].insn]];
-        extend(&event[i].out_until, a->kind == ACTION_WEIGHTS
-                                        ? l.block[a->weights]
-                                        : *life_of(&l, a->out));
+        extend(&event[i].out_until,
+               a->kind == ACTION_WEIGHTS || a->kind == ACTION_BIAS
+                   ? l.block[a->weights]
+                   : *life_of(&l, a->out));
     }
     SimResult *out = ARENA_COPY(arena, SimResult, sim, 1);
     out->event = event;

@@ -28,7 +28,7 @@ def digits(operand, index):
 
 def addresses(operand):
     """The bytes that its elements begin at, with all copies."""
-    if operand["role"] == "weights":
+    if operand["role"] in ("weights", "bias"):
         element = operand["bytes"] // (operand["channels"] * operand["taps"])
         yield from range(operand["address"],
                          operand["address"] + operand["bytes"], element)

@@ -255,22 +255,20 @@ static void check_operands(Reader *r, const YamlNode *node,
 }
 
 /* What is loaded has one memory of its role. */
-static void check_loaded(Reader *r, const YamlNode *node,
-                         const HwEngine *engine, const char *key, uint32_t set,
-                         uint32_t memory, bool loads) {
-    const YamlNode *at = yaml_get(yaml_get(node, "operands"), key);
+static void check_loaded(Reader *r, const YamlNode *at, const HwEngine *engine,
+                         const char *what, uint32_t set, uint32_t memory,
+                         bool loads) {
     if (at && !loads)
         diag_error(r->diag, at->loc,
                    "engine `%s` reads its %s from a memory, but nothing loads "
-                   "them: `tiling.weights_from`%s",
-                   engine->name, key,
-                   strcmp(key, "bias") == 0 ? ", and a memory of role `bias`"
-                                            : "");
+                   "them: that takes `tiling.weights_from`, and for biases a "
+                   "memory of role `bias`",
+                   engine->name, what);
     else if (at && set != UINT32_C(1) << memory)
         diag_error(r->diag, at->loc,
-                   "the %s of engine `%s` are loaded into "
-                   "`%s`, and nowhere else",
-                   key, engine->name, r->spec->memory[memory].name);
+                   "the %s of engine `%s` are loaded into `%s`, and nowhere "
+                   "else",
+                   what, engine->name, r->spec->memory[memory].name);
 }
 
 enum { SUM_BYTES = 4 };
@@ -307,10 +305,11 @@ void check_operand_roles(Reader *r, YamlNode *node) {
     for (uint32_t i = 0; i < spec->n_engines; i++) {
         const HwEngine *engine = &spec->engine[i];
         const YamlNode *own = yaml_get(node, engine->name);
-        check_loaded(r, own, engine, "weights", engine->weights, spec->weights,
-                     loads);
-        check_loaded(r, own, engine, "bias", engine->bias, spec->bias,
-                     loads && spec->bias);
+        const YamlNode *at = yaml_get(own, "operands");
+        check_loaded(r, yaml_get(at, "weights"), engine, "weights",
+                     engine->weights, spec->weights, loads);
+        check_loaded(r, yaml_get(at, "bias"), engine, "biases", engine->bias,
+                     spec->bias, loads && spec->bias);
         check_sums(r, own, engine);
     }
 }

@@ -364,6 +364,7 @@ bool bundle_add_action(Bundler *b, const Action *action) {
                    "no bundle for %s: layer %s is an instruction",
                    b->spec->machine, node->name);
         return false;
+    case ACTION_BIAS:
     case ACTION_WEIGHTS: /* of machines whose engines take no layers */
     case ACTION_CONCAT:
         return true;

@@ -106,6 +106,11 @@ uint64_t action_cycles(const Plan *plan, const Action *a) {
         return hwspec_staged_cycles(spec, &spec->memory[b->from],
                                     (uint64_t)b->taps * b->n_c);
     }
+    case ACTION_BIAS: {
+        const BiasBlock *b = &plan->bias[a->bias - 1];
+        return hwspec_staged_cycles(spec, &spec->memory[b->from],
+                                    hwspec_bias_elements(spec, b->n_c));
+    }
     case ACTION_CONCAT:
     case ACTION_HOST:
         break;

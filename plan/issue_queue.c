@@ -36,13 +36,18 @@ void in_uses_drop(InUses *all, uint64_t less) {
 /* ---- actions ---- */
 
 static bool is_block(const Action *a) {
-    return a->kind == ACTION_WEIGHTS;
+    return a->kind == ACTION_WEIGHTS || a->kind == ACTION_BIAS;
 }
 
 Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
-    Touched t = {.loads = is_block(a)};
+    Touched t = {.loads = a->kind == ACTION_WEIGHTS,
+                 .loads_bias = a->kind == ACTION_BIAS};
     if (a->weights)
         t.weights = block_bytes(&plan->block[a->weights - 1]);
+    if (a->bias) {
+        const BiasBlock *b = &plan->bias[a->bias - 1];
+        t.bias = (Reach){b->offset, b->offset + b->bytes};
+    }
     if (!is_block(a))
         t.volumes = accesses_of(arena, plan, a);
     return t;
@@ -66,6 +71,8 @@ static bool over_weights(const HwSpec *spec, const Touched *volumes,
 /* To the byte: the listing's clock knows no other conflicts. */
 static bool conflict(const HwSpec *spec, const Touched *a, const Touched *b) {
     return ((a->loads || b->loads) && reaches_meet(a->weights, b->weights)) ||
+           ((a->loads_bias || b->loads_bias) &&
+            reaches_meet(a->bias, b->bias)) ||
            over_weights(spec, a, b) || over_weights(spec, b, a) ||
            (a->volumes.n && b->volumes.n &&
             !accesses_apart(&a->volumes, &b->volumes) &&
@@ -103,7 +110,9 @@ static uint64_t unit_free(const Queue *q, uint32_t unit) {
 
 /* The memory outside that it is moved from, or to. */
 static uint32_t moves_over(const Plan *plan, const Action *a) {
-    if (is_block(a))
+    if (a->kind == ACTION_BIAS)
+        return plan->bias[a->bias - 1].from;
+    if (a->kind == ACTION_WEIGHTS)
         return plan->block[a->weights - 1].from;
     return plan->placement[a->kind == ACTION_LOAD ? a->in[0] : a->out].memory;
 }
@@ -141,9 +150,10 @@ uint32_t unit_of(const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
     if (a->kind == ACTION_RUN || a->kind == ACTION_COPY)
         return (uint32_t)a->legal.engine;
-    HwOp op = is_block(a)              ? HW_OP_LOAD_WEIGHTS
-              : a->kind == ACTION_LOAD ? HW_OP_LOAD
-                                       : HW_OP_STORE;
+    HwOp op = a->kind == ACTION_BIAS      ? HW_OP_LOAD_BIAS
+              : a->kind == ACTION_WEIGHTS ? HW_OP_LOAD_WEIGHTS
+              : a->kind == ACTION_LOAD    ? HW_OP_LOAD
+                                          : HW_OP_STORE;
     int32_t dma = spec->n_dmas ? hwspec_dma(spec, op, moves_over(plan, a)) : 0;
     return HW_MAX_ENGINES + (uint32_t)dma;
 }

@@ -14,6 +14,8 @@ typedef struct Touched {
     Accesses volumes;
     Reach weights; /* bytes where weights lie; none: both 0 */
     bool loads;    /* it writes these */
+    Reach bias;    /* the same of biases */
+    bool loads_bias;
 } Touched;
 static inline Reach block_bytes(const WeightBlock *b) {
     return (Reach){b->offset, b->offset + b->bytes};

@@ -42,7 +42,8 @@ typedef enum ActionKind {
                     * these, both active: max pooling of single pixels */
     ACTION_CONCAT, /* nothing moves: out is complete now */
     ACTION_HOST,   /* the host computes `node` in input/output/backing memory */
-    ACTION_WEIGHTS /* block `weights` of `node` -> its memory */
+    ACTION_WEIGHTS, /* block `weights` of `node` -> its memory */
+    ACTION_BIAS     /* block `bias` of `node` -> its memory */
 } ActionKind;
 
 /* Weights of a layer's output channels [c, c + n_c), `taps` of each, which are
@@ -56,6 +57,13 @@ typedef struct WeightBlock {
     uint64_t offset, bytes;
 } WeightBlock;
 
+/* The same of biases, an element of their memory each. */
+typedef struct BiasBlock {
+    NodeId node;
+    uint32_t c, n_c, from;
+    uint64_t offset, bytes;
+} BiasBlock;
+
 typedef struct Action {
     ActionKind kind;
     uint32_t step; /* listing's step number, from 1 */
@@ -65,6 +73,7 @@ typedef struct Action {
     const uint32_t *in; /* placements */
     uint32_t out;       /* placement; WEIGHTS: of the layer's result */
     uint32_t weights;   /* WEIGHTS, RUN: 1 + number of the block; 0: none */
+    uint32_t bias;      /* BIAS, RUN: likewise */
     /* LOAD, STORE, COPY: rows moved, in the whole tensor. RUN: rows of the
      * output that this tile computes; the whole height for a whole node. */
     uint32_t row, rows;
@@ -124,6 +133,8 @@ typedef struct Plan {
     const Action *action;
     uint32_t n_blocks;
     const WeightBlock *block;
+    uint32_t n_biases;
+    const BiasBlock *bias;
     const Repl *repl;          /* by tensor id: how it is replicated in AM */
     bool replicated;           /* options->replication */
     bool two_levels;           /* something is spilled or tiled */

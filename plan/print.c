@@ -7,8 +7,8 @@
 static const char *const kind_name[] = {
     [ACTION_LOAD] = "load",       [ACTION_STORE] = "store",
     [ACTION_RUN] = "run",         [ACTION_COPY] = "copy",
-    [ACTION_WEIGHTS] = "weights", [ACTION_CONCAT] = "concat",
-    [ACTION_HOST] = "host"};
+    [ACTION_WEIGHTS] = "weights", [ACTION_BIAS] = "bias",
+    [ACTION_CONCAT] = "concat",   [ACTION_HOST] = "host"};
 
 static const char *tensor_name(const Plan *plan, TensorId t) {
     return graph_tensor(plan->schedule->graph, t)->name;
@@ -66,12 +66,16 @@ static void print_action(Text *text, const Plan *plan, const Action *a) {
                   tensor_name(plan, plan->placement[a->out].tensor));
     for (uint32_t i = 0; i < a->n_in; i++)
         text_addf(text, " p%u", a->in[i]);
-    if (a->kind != ACTION_WEIGHTS) {
+    if (a->kind != ACTION_WEIGHTS && a->kind != ACTION_BIAS) {
         text_addf(text, " -> p%u", a->out);
         print_rows(text, a);
     }
     if (a->weights)
         print_block(text, plan, a);
+    if (a->bias)
+        text_addf(text, " bias %u..%u at 0x%llx", plan->bias[a->bias - 1].c,
+                  plan->bias[a->bias - 1].c + plan->bias[a->bias - 1].n_c - 1,
+                  (unsigned long long)plan->bias[a->bias - 1].offset);
     text_add(text, "\n");
 }
 

@@ -127,6 +127,9 @@ Traffic plan_traffic(const Plan *plan) {
         if (a->kind == ACTION_WEIGHTS)
             elements = (uint64_t)plan->block[a->weights - 1].taps *
                        plan->block[a->weights - 1].n_c;
+        if (a->kind == ACTION_BIAS)
+            elements = hwspec_bias_elements(plan->schedule->spec,
+                                            plan->bias[a->bias - 1].n_c);
         if (a->kind == ACTION_RUN && a->style >= 0)
             elements = tiled_elements(plan, a);
         else if (a->kind == ACTION_RUN)

@@ -21,7 +21,8 @@ static uint32_t round_trips(const Listing *listing) {
         if (op == HW_OP_HOST) {
             waiting = engine_before;
         } else if (op != HW_OP_LOAD && op != HW_OP_STORE &&
-                   op != HW_OP_LOAD_WEIGHTS && op != HW_OP_CONCAT) {
+                   op != HW_OP_LOAD_WEIGHTS && op != HW_OP_LOAD_BIAS &&
+                   op != HW_OP_CONCAT) {
             trips += waiting;
             waiting = false;
             engine_before = true;
@@ -209,7 +210,7 @@ static double exposed(Arena *arena, const SimResult *sim) {
         const SimEvent *e = &sim->event[i];
         end = e->start + e->cycles > end ? e->start + e->cycles : end;
         if (e->op == HW_OP_LOAD || e->op == HW_OP_STORE ||
-            e->op == HW_OP_LOAD_WEIGHTS)
+            e->op == HW_OP_LOAD_WEIGHTS || e->op == HW_OP_LOAD_BIAS)
             moves += e->cycles;
         else
             span[n++] = (Span){e->start, e->start + e->cycles};
@@ -323,8 +324,7 @@ void accounts_print(Arena *arena, const Accounts *a) {
             with_commas(arena, products));
     for (uint32_t i = 0; i < a->n_changes; i++) {
         const AccountsChange *c = &a->change[i];
-        double part =
-            products ? (double)c->products / (double)products : 0;
+        double part = products ? (double)c->products / (double)products : 0;
         say("        %s on an engine, not the host: %" PRIu32 " layer%s, %.3f "
             "ms there, %.3f of transfers for them, %.1f %% of products "
             "(%s)\n",
@@ -343,8 +343,7 @@ static cJSON *changes_json(const Accounts *a) {
         cJSON_AddNumberToObject(item, "layers", c->layers);
         cJSON_AddNumberToObject(item, "products", (double)c->products);
         cJSON_AddNumberToObject(item, "cycles", (double)c->cycles);
-        cJSON_AddNumberToObject(item, "transfer_cycles",
-                                (double)c->transfers);
+        cJSON_AddNumberToObject(item, "transfer_cycles", (double)c->transfers);
         cJSON_AddItemToArray(list, item);
     }
     return list;

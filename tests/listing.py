@@ -71,7 +71,7 @@ def said(record, elements):
     found = {}
     for operand in record["operands"]:
         writes = operand["role"] == "out" or \
-            record["operation"] == "load_weights"
+            record["operation"] in ("load_weights", "load_bias")
         touched = found.setdefault(
             ("write" if writes else "read", operand["memory"]), set())
         element = elements[operand["memory"]]

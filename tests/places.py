@@ -133,7 +133,7 @@ def damaged(folder):
 def unplaceable(folder):
     """Descriptions that cannot be: each with its message."""
     text = open(MACHINE).read()
-    old = "operands: {in: [inp], weights: [wgt], sums: [acc], out: [acc]}"
+    old = "operands: {in: [inp], weights: [wgt], bias: [bias], sums: [acc], out: [acc]}"
     cases = ((old, old.replace("in: [inp]", "in: [wgt]"),
               "needs an active memory for its operand `in`"),
              (old, "operands: {tables: [inp]}", "unknown key `tables`"),

@@ -5,7 +5,7 @@ vta-pynq with memories so small that weights and volumes come by blocks of input
 channels: networks are verified by value, on real numbers and on codes. Listings
 whose sums are not those of the channels before are refused: each token that says
 where they begin and end is changed, a block of weights is that of other
-channels, another instruction writes over them. Descriptions that cannot be have
+channels, another instruction writes over them, biases are not there. Descriptions that cannot be have
 messages; what `examples/run_listing.py` computes is what `simulate` computes.
 """
 import os
@@ -21,7 +21,8 @@ SMALL = ("memories.inp.size=1KiB", "memories.wgt.size=2304",
 # network, settings, instructions that leave sums, at least
 CASES = (("tiny.prototxt", SMALL, 4), ("micro/resnet8.prototxt", SMALL, 40),
          ("micro/ds-cnn.prototxt", SMALL, 0),
-         ("densenet-cell.prototxt", ("memories.inp.size=1KiB",), 900),
+         ("densenet-cell.prototxt", ("memories.inp.size=1KiB",
+                                     "memories.bias.size=64"), 900),
          ("densenet-cell.prototxt", ("memories.wgt.size=4KiB",), 80))
 
 
@@ -98,6 +99,9 @@ def damaged(folder):
              (second, with_token(second, names, "dst_h", "6"), "not there"),
              (second, first + "\n" + second, None),
              (second, "", "not there"))
+    bias = re.search(r"(?m)^BIASES.*$", text)[0]
+    cases += ((bias, "", "biases"),
+              (bias, bias.replace(" 0x7c0 ", " 0x7c1 "), "biases"))
     wrong = []
     for old, new, message in cases:
         open(cmd, "w").write(text.replace(old, new, 1))
@@ -111,7 +115,7 @@ def damaged(folder):
 
 def unplaceable(folder):
     text = open(MACHINE).read()
-    old = "operands: {in: [inp], weights: [wgt], sums: [acc], out: [acc]}"
+    old = "operands: {in: [inp], weights: [wgt], bias: [bias], sums: [acc], out: [acc]}"
     assert old in text
     cases = ((old, old.replace("[wgt]", "[inp]"), "are loaded into `wgt`"),
              (old, old.replace("sums: [acc]", "sums: [inp]"),
@@ -119,8 +123,12 @@ def unplaceable(folder):
              (old, old.replace("sums: [acc], out: [acc]",
                                "sums: [inp], out: [inp]"),
               "sums take 4 bytes, an element of `inp` 1"),
-             (old, old.replace("weights:", "bias: [wgt], weights:"),
-              "nothing loads them"),
+             (old, old.replace("bias: [bias]", "bias: [wgt]"),
+              "biases of engine `gemm` are loaded into `bias`"),
+             ("    for: load_bias\n", "    for: softmax\n",
+              "no instruction is for `load_bias`"),
+             ("act bias bias_at weights", "act bias weights",
+              "does not tell `bias.addr`"),
              (" weights begin end", " weights begin", "does not tell `sums.last`"),
              ("wt_last wt_in wt_taps", "wt_last wt_taps",
               "does not tell `weights.in`"))

@@ -178,10 +178,16 @@ static uint64_t inputs_moved(const Boxes *b, const Size *s) {
            b->f->spec->element;
 }
 
+/* For weights: their memory, or what the box leaves of one that they share. */
+static uint64_t room_beside(const Boxes *b, const Size *s) {
+    uint64_t bytes = b->f->spec->weights || !b->weights ? 0 : bytes_with(b, s);
+    return bytes < b->room ? b->room - bytes : 0;
+}
+
 static uint64_t cost_of(const Boxes *b, const Size *s, bool outer) {
     uint64_t in = inputs_moved(b, s), weights = b->weights;
     uint64_t some = ceil_div(b->weights, s->channels->pieces);
-    if ((outer ? some : weights) > b->room)
+    if (weights && (outer ? some : weights) > room_beside(b, s))
         weights *= (uint64_t)s->rows->pieces * s->cols->pieces;
     if ((outer || s->ins->pieces > 1) && !b->each)
         in *= s->channels->pieces;
@@ -271,7 +277,8 @@ static void try_spot(const Boxes *b, Size s, uint64_t free, uint64_t *least,
             continue;
         if (boxes_of(&s) > MOST_BOXES)
             return;
-        bool fits = ceil_div(b->weights, s.channels->pieces) <= b->room;
+        bool fits =
+            ceil_div(b->weights, s.channels->pieces) <= room_beside(b, &s);
         bool several = s.channels->pieces > 1;
         if (s.ins->pieces > 1) {
             take(b, &s, several && fits, least, out);

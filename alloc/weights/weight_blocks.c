@@ -250,6 +250,19 @@ static bool find_inputs(Blocks *b, const Action *a, uint32_t channels,
     return n > 0;
 }
 
+/* No more channels than have room for their biases; false if there is none. */
+static bool has_bias_room(const Blocks *b, const Action *a, uint32_t unit,
+                          uint32_t *most) {
+    const HwMemory *m = &b->spec->memory[b->spec->bias];
+    if (!hwspec_loads_bias(b->spec, a->legal.op))
+        return true;
+    uint64_t n = m->size / m->layout->element;
+    if (n >= *most)
+        return true;
+    *most = (uint32_t)(n / unit) * unit;
+    return *most > 0;
+}
+
 /* Of each node with weights; false if one has no room. A run of few channels
  * that fit says nothing of runs of more. */
 static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
@@ -267,6 +280,8 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
         uint32_t unit = b->unit[a->node.i];
         uint32_t all = b->plan->placement[a->out].n_c;
         uint32_t most = channels_within(b->plan, a, unit, room);
+        if (most && !has_bias_room(b, a, unit, &most))
+            return false;
         uint32_t n = channels_within(b->plan, a, unit, room / 16 * share);
         uint32_t least = share ? turn_of(b->plan, a, unit) : unit;
         if (!most) {

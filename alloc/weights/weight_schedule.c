@@ -459,6 +459,7 @@ static void close_stage(const Stage *s, Arena *arena, Plan *out) {
     out->block =
         ARENA_COPY(arena, WeightBlock, s->holds.block.at, out->n_blocks);
     out->cycles = queue_over(&s->queue);
+    biases_add(arena, out);
 }
 
 /* Its slices and the actions that read them are known. */

@@ -150,6 +150,11 @@ bool holds_place(const Holds *h, const Wanted *w, const Queue *queue,
 /* Puts it there; what lay there is gone. Its number + 1. */
 uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes);
 
+/* ---- biases.c ---- */
+
+/* Adds loads of biases to a plan whose weights are loaded. */
+void biases_add(Arena *arena, Plan *plan);
+
 /* ---- weight_schedule.c ---- */
 
 /* Plans beyond that are of no use: it has to cost less by some objective. */

@@ -45,7 +45,7 @@ typedef struct AmphoraOperand {
     const cJSON *json;
     const char *role, *memory;
     uint64_t address, bytes;
-    uint32_t channels, rows, columns; /* of weights: columns are taps */
+    uint32_t channels, rows, columns; /* of constants: columns are taps */
     uint32_t element;                 /* bytes */
 } AmphoraOperand;
 
@@ -111,20 +111,26 @@ static inline AmphoraRecord amphora_record(const AmphoraListing *l, int i) {
         cJSON_GetArrayItem(amphora_get(l->own, "records"), i));
 }
 
+/* Of a layer, in a memory of the machine: `taps` elements a channel. */
+static inline int amphora_is_constant(const AmphoraOperand *o) {
+    return !strcmp(o->role, "weights") || !strcmp(o->role, "bias");
+}
+
 static inline AmphoraOperand amphora_operand(const AmphoraRecord *r, int i) {
     AmphoraOperand o = {0};
     const cJSON *json = cJSON_GetArrayItem(amphora_get(r->json, "operands"), i);
-    int weights;
+    int constants;
     o.json = json;
     o.role = amphora_text(json, "role");
     o.memory = amphora_text(json, "memory");
-    weights = !strcmp(o.role, "weights");
+    constants = amphora_is_constant(&o);
     o.address = amphora_number(amphora_get(json, "address"));
     o.bytes = amphora_number(amphora_get(json, "bytes"));
     o.channels = (uint32_t)amphora_number(amphora_get(json, "channels"));
-    o.rows = weights ? 1 : (uint32_t)amphora_number(amphora_get(json, "rows"));
+    o.rows =
+        constants ? 1 : (uint32_t)amphora_number(amphora_get(json, "rows"));
     o.columns = (uint32_t)amphora_number(
-        amphora_get(json, weights ? "taps" : "columns"));
+        amphora_get(json, constants ? "taps" : "columns"));
     if (o.channels && o.rows && o.columns)
         o.element = (uint32_t)(o.bytes / o.channels / o.rows / o.columns);
     return o;
@@ -165,7 +171,7 @@ static inline uint64_t amphora_address(const AmphoraOperand *o, uint32_t c,
     const cJSON *strides = amphora_get(o->json, "strides"), *axis, *extra;
     const cJSON *first = amphora_get(o->json, "first");
     uint64_t at[3], sum = 0;
-    if (!strcmp(o->role, "weights"))
+    if (amphora_is_constant(o))
         return o->address + ((uint64_t)c * o->columns + w) * o->element;
     if (strides)
         return o->address + c * amphora_item(strides, 0) +

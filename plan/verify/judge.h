@@ -34,6 +34,7 @@ typedef struct Judge {
     Turn *turn;           /* by node: what is computed so far */
     VEC(uint32_t) blocks; /* of weights that are there: numbers */
     VEC(Left) left;
+    VEC(uint32_t) biases; /* that are there: numbers */
     const Action *action;
     uint32_t step; /* of the action before */
 } Judge;
@@ -50,8 +51,7 @@ static inline bool on_engine(const Action *a) {
 }
 
 /* Whether both hold the same elements of volumes that are alike. */
-static inline bool placement_same(const Placement *a,
-                                  const Placement *b) {
+static inline bool placement_same(const Placement *a, const Placement *b) {
     return a->memory == b->memory && a->offset == b->offset &&
            volumes_same(&a->whole, &b->whole) && a->part_c == b->part_c &&
            a->n_c == b->n_c && a->row == b->row && a->rows == b->rows &&

@@ -21,6 +21,7 @@ static HwOp op_of(const Action *a) {
     case ACTION_CONCAT:
     case ACTION_HOST:
     case ACTION_WEIGHTS:
+    case ACTION_BIAS:
         break;
     }
     return HW_OP_COUNT;

@@ -397,6 +397,49 @@ static const char *do_weights(Judge *j, const Action *a) {
     return NULL;
 }
 
+/* ---- biases ---- */
+
+static bool needs_bias(const Judge *j, const Action *a) {
+    return hwspec_loads_bias(j->spec, a->legal.op) &&
+           graph_node(j->g, a->node)->constant[CONST_BIAS].i != NONE &&
+           addends_begin(action_addends(j->plan, a));
+}
+
+static const char *check_bias(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    bool there = false;
+    for (uint32_t i = 0; i < j->biases.n; i++)
+        there |= j->biases.at[i] == a->bias;
+    if (!needs_bias(j, a))
+        return a->bias ? judge_says(j, out, "has no biases to read") : NULL;
+    if (!a->bias || !there)
+        return judge_says(j, out, "is computed without its biases");
+    const BiasBlock *b = &j->plan->bias[a->bias - 1];
+    bool right = b->node.i == a->node.i && b->c <= out->c &&
+                 out->c + out->n_c <= b->c + b->n_c;
+    return right ? NULL : judge_says(j, out, "is computed with other biases");
+}
+
+static const char *do_bias(Judge *j, const Action *a) {
+    const HwMemory *m = &j->spec->memory[j->spec->bias];
+    const BiasBlock *b = &j->plan->bias[a->bias - 1];
+    uint32_t n = 0;
+    if (a->bias == 0 || a->bias > j->plan->n_biases || b->offset > m->size ||
+        b->bytes > m->size - b->offset || (m->align && b->offset % m->align) ||
+        b->bytes != (uint64_t)b->n_c * m->layout->element)
+        return judge_says(j, &j->plan->placement[a->out],
+                          "has biases in a wrong place");
+    for (uint32_t i = 0; i < j->biases.n; i++) {
+        const BiasBlock *o = &j->plan->bias[j->biases.at[i] - 1];
+        if (!ranges_overlap(o->offset, o->offset + o->bytes, b->offset,
+                            b->offset + b->bytes))
+            j->biases.at[n++] = j->biases.at[i];
+    }
+    j->biases.n = n;
+    vec_push(j->arena, &j->biases, a->bias);
+    return NULL;
+}
+
 /* ---- sums ---- */
 
 static bool same_box(const Judge *j, const Action *a, const Action *b) {
@@ -438,6 +481,8 @@ static const char *do_run(Judge *j, const Action *a) {
         wrong = judge_rows(j, a);
     if (!wrong)
         wrong = check_weights(j, a);
+    if (!wrong)
+        wrong = check_bias(j, a);
     if (!wrong && a->style >= 0)
         wrong = use_tile_buffers(j, a);
     for (uint32_t i = 0; i < a->n_in && !wrong; i++)
@@ -523,6 +568,8 @@ static const char *do_action(Judge *j) {
         return do_copy(j, a);
     case ACTION_WEIGHTS:
         return do_weights(j, a);
+    case ACTION_BIAS:
+        return do_bias(j, a);
     case ACTION_CONCAT:
         return do_concat(j, a);
     case ACTION_HOST:

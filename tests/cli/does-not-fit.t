@@ -84,7 +84,7 @@ amphora: note: --set memories.am.size=28304 would do; 28288 would not
 --- exit 3
 --- stdout
 --- stderr
-SHARE/hwspec/targets/vta-pynq.yaml:17:3: error: does not fit: the fewest weights of fire2/expand3 that can be loaded take 2,304 bytes of wgt, which has 1,024
+SHARE/hwspec/targets/vta-pynq.yaml:20:3: error: does not fit: the fewest weights of fire2/expand3 that can be loaded take 2,304 bytes of wgt, which has 1,024
       wgt: {role: weights, size: 256KiB, unit: 256, id: 1, layout: blocks}
       ^
 amphora: note: --set memories.wgt.size=2304 would do

@@ -424,6 +424,18 @@ def replicated(dice, layouts, memories, active):
     return None
 
 
+def constants(dice, layouts, memories, fields):
+    """Memories of weights and of biases that are loaded."""
+    for role in ("weights", "bias"):
+        if dice.random() < 0.6:
+            kind = dice.choice(list(layouts))
+            memories[role] = {"role": role, "layout": kind,
+                              "id": len(memories) + 12, "align": 64,
+                              "size": dice.choice(("4KiB", "16KiB", "256KiB"))}
+    if "bias" in memories:
+        fields["bias_more"] = ["bias_at"]
+
+
 def scratch(dice, net):
     element = dice.choice((1, 1, 2, 4))
     machine = {"extends": "../full.yaml", "machine": {"name": "m"}}
@@ -441,6 +453,8 @@ def scratch(dice, net):
         kind = "none"
     if kind == "software":
         machine["tiling"] = software(dice, ops, fields)
+        if "weights_from" in machine["tiling"] and dice.random() < 0.5:
+            constants(dice, layouts, memories, fields)
     elif kind == "hardware":
         machine["tiling"] = hardware(dice, ops, active[0], memories, engines,
                                      fields)
