@@ -33,7 +33,7 @@ struct Attempt {
     bool (*too_long)(const Attempt *a);
 };
 
-/* ---- greedy.c: what is evicted, dissolved, tiled ---- */
+/* ---- give_way.c, greedy.c: what is evicted, dissolved, tiled ---- */
 
 /* A volume that passes in tiles must not be part of a concat that is still
  * being filled: dissolves such. */
@@ -53,16 +53,19 @@ bool fit_two_levels(Attempt *a);
 
 /* ---- fractional.c: how much of a volume stays between two uses ---- */
 
-/* The tensors of which a part may stay over the interval behind the touch, of
- * none that is part of another; at most as many as the alias class has. */
+/* parts.c: the tensors of which a part may stay over the interval behind the
+ * touch, of none that is part of another; at most as many as the alias class
+ * has. */
 uint32_t kept_tensors(const Facts *f, const AliasClass *alias, uint32_t use,
                       TensorId *out);
 /* How many of the tensor's channels are among the alias class's first `keeps`.
  */
 uint32_t kept_of(const Facts *f, const AliasClass *alias, TensorId t,
                  uint32_t retained);
-/* Bytes that move at least, whatever stays between two uses. */
+/* spill_cost.c: bytes that move at least, whatever stays between two uses. */
 double streaming_cost(const Decisions *d);
+/* Bytes that leave and come back, by intervals' leaves and keeps. */
+double spills_cost(const Decisions *d);
 /* By touch of each alias class: whether, and what of it, leaves. All of them
  * are a value of their own. */
 typedef struct Spill {
@@ -73,17 +76,15 @@ Spill *spills_copy(const Decisions *d);
 void spills_take(Decisions *d, const Spill *choice);
 /* Nothing leaves. */
 void spills_none(Decisions *d);
-/* Bytes that leave and come back, by intervals' leaves and keeps. */
-double spills_cost(const Decisions *d);
 /* Concats take no more than is written of them, where they would not fit. */
 void aliases_fill(Decisions *d, Buffers *buffers);
 /* Chooses the intervals anew and places everything, if that moves fewer bytes
  * than `most`; else false, and all is as it was. */
 bool fit_spills(Attempt *a, double most);
 
-/* Places a problem with buffers that move together. False if no place is found;
- * *blocked: while what was most in the way is alive. Sets Alias
- * class.retains_end. */
+/* rigid_place.c: places a problem with buffers that move together. False if no
+ * place is found; *blocked: while what was most in the way is alive. Sets
+ * AliasClass.retains_end. */
 bool place_tied(Decisions *d, const Buffers *p, PackResult *result,
                 Times *blocked);
 
