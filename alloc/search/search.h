@@ -88,7 +88,7 @@ typedef struct Trial {
     PlanCost cost;
     uint64_t chosen; /* fingerprint of its cascades; 0: none were chosen */
     uint64_t print;  /* of its actions */
-    HostsAt hosts;  /* as its transfers were put beside layers */
+    HostsAt hosts;   /* as its transfers were put beside layers */
     bool finished;
     bool counted; /* its cycles are the simulator's, not its own clock's */
 } Trial;
@@ -149,6 +149,17 @@ void configs_last(const Search *s, Configs *out);
 void configs_follow(const Search *s, const Config *config, Outcome outcome,
                     Configs *out);
 
+/* ---- pool.c ---- */
+
+/* Adds a plan to those of its size; frees what is not among the best of them.
+ */
+void pool_add(Search *s, Trial *t);
+/* Times what is in the pool, finishes the best, and empties it into those of
+ * all sizes. */
+void pool_time(Search *s);
+/* Whether the verifier finds the plan legal; others are counted. */
+bool search_admits(Search *s, const Plan *plan);
+
 /* ---- search.c ---- */
 
 enum { MOST_TIMED = 32, MOST_BEST = 8 };
@@ -196,8 +207,6 @@ bool search_walks(const Search *s, uint32_t n);
 bool search_is_small(const Search *s);
 /* Plans within just so many bytes of the first memory, and of the others. */
 bool search_size(Search *s, uint64_t cap, uint64_t others);
-/* Whether the verifier finds the plan legal; others are counted. */
-bool search_admits(Search *s, const Plan *plan);
 /* Frees what is not joined to s->arena. */
 void search_close(Search *s);
 /* As it was opened. */
