@@ -8,60 +8,9 @@
 #define HWSPEC_HWSPEC_H
 
 #include "base/diag.h"
-#include "base/requant.h"
+#include "hwspec/arithmetic.h"
 #include "hwspec/layout.h"
-
-typedef enum HwOp {
-#define HW_OP(NAME, name, traits, doc) HW_OP_##NAME,
-#include "hwspec/ops.def"
-#undef HW_OP
-    HW_OP_COUNT
-} HwOp;
-/* A set of operations: HW_BIT(CONV) | ... */
-typedef uint64_t HwOps;
-_Static_assert(HW_OP_COUNT <= 64, "a set of operations is 64 bits");
-#define HW_BIT(NAME) (UINT64_C(1) << HW_OP_##NAME)
-
-/* What is true of an operation, whatever the machine. */
-typedef enum HwTrait {
-    HW_ACTS = 1,       /* an activation may be fused behind it */
-    HW_TWO = 2,        /* it has a second operand... */
-    HW_BY_CHANNEL = 4, /* ... of one number by channel */
-    HW_WHOLE = 8,      /* it runs on whole volumes only */
-    HW_GROUPED = 16,   /* channels may be in groups */
-    HW_MOVE = 32,      /* it moves rows and computes nothing */
-    HW_NOTE = 64,      /* its instruction names no operands */
-    HW_ANY = 128,      /* it stands for any layer */
-    HW_MATRIX = 256    /* its second operand has a shape of its own */
-} HwTrait;
-extern const uint32_t hw_op_traits[HW_OP_COUNT]; /* of HwTrait, together */
-/* Those that have one of these traits at least. */
-HwOps hw_ops_with(uint32_t traits);
-
-typedef enum HwLimitKind {
-#define HW_LIMIT(NAME, text, doc) HW_LIMIT_##NAME,
-#include "hwspec/limits.def"
-#undef HW_LIMIT
-    HW_LIMIT_COUNT
-} HwLimitKind;
-
-/* Activations that an engine may apply to its result, or run alone. */
-typedef enum HwAct {
-#define HW_ACT(NAME, name) HW_ACT_##NAME,
-#include "hwspec/acts.def"
-#undef HW_ACT
-    HW_ACT_COUNT
-} HwAct;
-
-extern const char *const hw_op_name[HW_OP_COUNT + 1]; /* NULL at the end */
-extern const char *const hw_limit_name[HW_LIMIT_COUNT + 1];
-extern const char *const hw_act_name[HW_ACT_COUNT + 1];
-
-/* What the meaning `act` of an instruction says: 1.. in the order of
- * hw_act_name, 0 for any other name. */
-uint32_t hw_act_number(const char *name);
-/* The mirror: "none" for 0. */
-const char *hw_act_text(uint32_t number);
+#include "hwspec/vocabulary.h"
 
 /* A hwspec with more of them is refused. A pool is a linear active memory, or
  * one buffer of an active memory of fixed buffers. */
@@ -146,80 +95,6 @@ typedef enum HwOverlap {
     HW_OVERLAP_SUM
 } HwOverlap;
 
-/* Whole numbers of so many bits, 1..64. */
-typedef struct HwCode {
-    uint32_t bits; /* 0: not said */
-    bool is_signed;
-} HwCode;
-int64_t hw_code_least(HwCode code);
-int64_t hw_code_most(HwCode code);
-
-/* What happens to a sum that its type does not hold. */
-typedef enum HwOverflow {
-    HW_OVERFLOW_NEVER,
-    HW_WRAPS,
-    HW_SATURATES
-} HwOverflow;
-
-/* Where a number of the arithmetic comes from. */
-typedef enum HwGiven {
-    HW_GIVEN_NOT,     /* there is none */
-    HW_GIVEN_HERE,    /* lo = hi: the number */
-    HW_GIVEN_ZERO,    /* the zero point: of the result; of the input for pads */
-    HW_GIVEN_LAYER,   /* one a layer, in lo..hi */
-    HW_GIVEN_CHANNEL, /* one an output channel */
-    HW_GIVEN_SEGMENT  /* one a segment of the stage's table */
-} HwGiven;
-typedef struct HwParam {
-    HwGiven given;
-    int64_t lo, hi;
-} HwParam;
-
-/* One stage from sum to code; base/requant.h computes it. A number that is
- * given by layer, channel or segment is the meaning `stage.param`. */
-typedef struct HwStage {
-    const char *name; /* NULL: all its numbers are given here */
-    Loc loc;
-    bool by_channel, to_codes;
-    HwParam param[STAGE_PARAM_COUNT];
-    bool has_round;
-    Rounding round;
-    uint32_t bias_at;
-    uint32_t segments; /* 0: no table */
-    StageSelect select;
-} HwStage;
-
-/* How the zero points of a sum of products are taken away. */
-typedef enum HwZeroKind {
-    HW_ZERO_ANY,     /* codes less their zero points are multiplied */
-    HW_ZERO_NONE,    /* zero points are 0 */
-    HW_ZERO_EXPANDED /* codes are multiplied; terms are added, see below */
-} HwZeroKind;
-/* Of the expanded form: to the sum of products are added x times the sum of
- * the inputs, / 2^shift_x, w times that of the weights, / 2^shift_w (both
- * downwards), and xw once for each input channel. The inputs' sum has pads. */
-typedef enum HwZeroTerm {
-    HW_ZERO_X,
-    HW_ZERO_W,
-    HW_ZERO_XW,
-    HW_ZERO_SHIFT_X,
-    HW_ZERO_SHIFT_W,
-    HW_ZERO_TERMS
-} HwZeroTerm;
-extern const char *const hw_zero_term[HW_ZERO_TERMS + 1]; /* "x" */
-
-typedef struct HwArith {
-    const char *name;
-    Loc loc;
-    HwParam pad; /* the code outside a volume */
-    HwCode activations, weights, bias, sums;
-    HwOverflow overflow; /* of sums */
-    bool pow2;           /* scales are powers of two */
-    HwZeroKind zero_points;
-    HwParam zero[HW_ZERO_TERMS];
-    uint32_t n_stages;
-    const HwStage *stage;
-} HwArith;
 /* Operands of an operation: the first input, any other, the result. */
 typedef enum HwOperand { HW_IN, HW_IN2, HW_OUT, HW_OPERANDS } HwOperand;
 extern const char *const hw_operand_name[HW_OPERANDS + 1];
