@@ -2,13 +2,14 @@
 """overlap.py - how much of the transfers hides behind the engines.
 
     python3 bench/overlap.py [-m MACHINE]... [-b SHARE]... [-s BYTES]... [-p]
-                             [-n IMAGES] [NETWORK...]
+                             [-n IMAGES] [-o OBJECTIVE] [NETWORK...]
 
 Networks x machines x active memory of 75, 50, 25 % of what a plan without
-spills takes; -s BYTES: of these. `time` are simulated cycles, `dma` the sum of
-all transfers (tiles that instructions fetch themselves included), `work` the sum of what all
-engines are busy (array, ports and weights). Were everything overlapped, the
-larger of the two were the time: `ratio` is time over that. `plain` is the same
+spills takes; -s BYTES: of these. Plans are those of `--objective time`, or -o.
+`time` are simulated cycles, `dma` the sum of all transfers (tiles that
+instructions fetch themselves included), `work` the sum of what all engines are
+busy (array, ports and weights). Were everything overlapped, the larger of the
+two were the time: `ratio` is time over that. `plain` is the same
 with `tiling.overlap=false`, where the machine has that key (with -p).
 
 Where one of the sums is more than STARVED times the other, one side starves:
@@ -47,6 +48,7 @@ SIZES = {"xdnn-v3-96": [6 << 20, 4 << 20, 3 << 20],
 # machines that hold few instructions: enough for several images
 LIMITED = ("xdnn-v2-28", "xdnn-v2-56", "xdnn-v3-96")
 LIMITLESS = ["limits.instructions=1000000"]
+OBJECTIVE = ["time"]  # of plans: -o
 Counted = collections.namedtuple("Counted", "machine ratio starves images")
 MEMORIES = ("ddr", "inputs", "outputs")
 BANDWIDTH = {"xdnn-v2-28": 17.28e9, "xdnn-v2-56": 17.28e9, "ring-npu": 1.6e9,
@@ -57,7 +59,7 @@ BANDWIDTH = {"xdnn-v2-28": 17.28e9, "xdnn-v2-56": 17.28e9, "ring-npu": 1.6e9,
 def simulate(network, machine, size, folder, *sets, images=1):
     path = SIZE.get(machine, "memories.am.size")
     sim = tool.counted(network, machine, folder, f"{path}={size}", *sets,
-                       images=images)
+                       images=images, objective=OBJECTIVE[0])
     if sim:
         sim["dma"], sim["work"] = sim["transfer_cycles"], sim["busy_cycles"]
         sim["ratio"] = sim["cycles"] / max(sim["dma"], sim["work"])
@@ -142,10 +144,12 @@ def main():
     parser.add_argument("-m", action="append")
     parser.add_argument("-b", action="append", type=float)
     parser.add_argument("-p", action="store_true")
+    parser.add_argument("-o", default="time")
     parser.add_argument("-s", action="append", type=int)
     parser.add_argument("-n", type=int, default=1)
     parser.add_argument("network", nargs="*")
     args = parser.parse_args()
+    OBJECTIVE[0] = args.o
     counted = []
     heading()
     with tempfile.TemporaryDirectory() as folder:

@@ -94,11 +94,15 @@ static uint64_t step_weights(const Facts *f, uint32_t step) {
 /* ---- time ---- */
 
 static double node_cycles(const Facts *f, NodeId id) {
-    Volume v = plan_volume(f->g, graph_node(f->g, id)->out[0]);
-    Placement all = {.n_c = v.c};
-    Plan plan = {.schedule = f->schedule, .placement = &all};
+    const Node *node = graph_node(f->g, id);
+    Volume in = plan_volume(f->g, node->in[0]),
+           v = plan_volume(f->g, node->out[0]);
+    Placement all[] = {{.n_c = v.c}, {.n_c = in.c}};
+    Plan plan = {.schedule = f->schedule, .placement = all};
     Action whole = {.kind = ACTION_RUN,
                     .node = id,
+                    .in = (const uint32_t[]){1},
+                    .n_in = 1,
                     .legal = f->legal[id.i],
                     .rows = v.h,
                     .cols = v.w};

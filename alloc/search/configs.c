@@ -34,10 +34,10 @@ static void list_strips(const Search *s, Config at, Configs *out) {
     add(s, out, c);
 }
 
-/* Rows of operands in rings: cascades, or all layers as one; `hide` runs of
- * each cascade hide what the cascade loads. */
+enum { HIDE = 8, HIDE_MORE = 32 }; /* Config.runs */
+
+/* Rows of operands in rings: cascades, or all layers as one. */
 static void list_rings(const Search *s, Config at, Configs *out) {
-    enum { HIDE = 8 };
     Config c = at;
     c.family = FAMILY_ROLL;
     add(s, out, c);
@@ -135,6 +135,20 @@ void configs_rest(const Search *s, uint64_t cap, uint64_t others,
                   Configs *out) {
     if (s->schedule->spec->tiling.rows.rolls)
         add(s, out, (Config){.cap = cap, .others = others, .aside = s->aside});
+}
+
+void configs_hide(const Search *s, uint64_t cap, uint64_t others,
+                  Configs *out) {
+    if (!s->schedule->spec->tiling.rows.rolls || s->options->layer_by_layer ||
+        s->options->objective != PLAN_TIME)
+        return;
+    for (uint32_t runs = HIDE; runs <= HIDE_MORE; runs *= 4)
+        add(s, out,
+            (Config){.family = FAMILY_ROLL,
+                     .cap = cap,
+                     .others = others,
+                     .runs = runs,
+                     .aside = s->aside});
 }
 
 void configs_last(const Search *s, Configs *out) {

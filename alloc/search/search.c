@@ -147,6 +147,16 @@ static void tell(const Search *s) {
         budget_take(o->budget, UINT64_MAX);
 }
 
+/* Whether the best so far has transfers behind which nothing is at work, for a
+ * good part of its time. */
+static bool waits_long(const Search *s) {
+    enum { PART = 64 };
+    if (s->any || s->volumes || !s->n_best)
+        return false;
+    const Plan *plan = s->best[0]->plan;
+    return plan->serial && plan_waiting(plan) > plan->cycles / PART;
+}
+
 bool search_size(Search *s, uint64_t cap, uint64_t others) {
     Configs list = {0};
     configs_list(s, cap, others, &list);
@@ -157,6 +167,12 @@ bool search_size(Search *s, uint64_t cap, uint64_t others) {
         any = configs_try(s, &list);
     }
     pool_time(s);
+    if (waits_long(s)) {
+        list = (Configs){0};
+        configs_hide(s, cap, others, &list);
+        if (configs_try(s, &list))
+            pool_time(s);
+    }
     tell(s);
     return any;
 }

@@ -141,6 +141,8 @@ typedef struct Chosen {
 typedef VEC(Config) Configs;
 /* For a machine whose memories end there, the most promising first. */
 void configs_list(const Search *s, uint64_t cap, uint64_t others, Configs *out);
+/* Those that hide more, where the best so far waits for transfers. */
+void configs_hide(const Search *s, uint64_t cap, uint64_t others, Configs *out);
 /* Those to try where none of these fits, */
 void configs_rest(const Search *s, uint64_t cap, uint64_t others, Configs *out);
 /* and where nothing does in any size. */
