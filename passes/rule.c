@@ -59,10 +59,16 @@ static uint64_t unevenness(const ConvAttr *conv) {
     return conv->pad[0] != conv->pad_end[0] || conv->pad[1] != conv->pad_end[1];
 }
 
-/* What stands behind a padding may take it in. */
+static const Node *producer_of(const Graph *g, const Node *node) {
+    return graph_node(g, graph_tensor(g, node->in[0])->producer);
+}
+
+/* What stands behind paddings may take them in, one after the other. */
 static uint64_t padded(const Graph *g, const Node *node) {
-    return node->n_in &&
-           graph_node(g, graph_tensor(g, node->in[0])->producer)->op == OP_PAD;
+    uint64_t n = 0;
+    while (node->n_in && (node = producer_of(g, node))->op == OP_PAD)
+        n++;
+    return n;
 }
 
 /* A depthwise layer that does not fit may come to be some that do. */

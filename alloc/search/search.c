@@ -86,11 +86,10 @@ static bool is_known(const Search *s, const Trial *t, Outcome *out) {
 
 static bool trial_fits(Search *s, Trial *t, Outcome *out) {
     bool placed = trial_place(t);
-    out->too_long = t->a->gave_up;
     out->fits = placed && trial_act(t, diag_new(t->arena)) &&
                 !computes_too_much(s, t->plan);
     out->by_parts = placed && t->plan->by_parts;
-    out->too_long |= out->fits && t->traffic.too_long;
+    out->too_long = t->a->gave_up || (out->fits && t->traffic.too_long);
     if (s->options->spent)
         s->options->spent->too_long += out->too_long;
     out->fits &= !out->too_long || t->config.long_too;

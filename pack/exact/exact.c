@@ -78,6 +78,18 @@ static Verdict probe(Descent *d, uint64_t bytes, uint64_t steps) {
     return verdict;
 }
 
+/* Sizes rounded up may be full where the highest of them shows too much. */
+static bool is_lower(const Descent *d) {
+    const Strip *strip = d->strip;
+    uint64_t most = d->problem->pool[0].size, height = 0;
+    for (uint32_t i = 0; i < strip->n; i++) {
+        uint64_t end =
+            (uint64_t)d->low[i] * strip->unit + strip->item[i].bytes;
+        height = end > height ? end : height;
+    }
+    return height <= most && height < d->height;
+}
+
 /* Where a perfect packing may exist, runs of the sweep look for one: many, for
  * they are short. */
 static void sweep_round(Descent *d, uint64_t steps) {
@@ -87,7 +99,8 @@ static void sweep_round(Descent *d, uint64_t steps) {
         uint64_t spent = d->strip->n + steps / SWEEP_SHARE;
         spent = spent < d->spare ? spent : d->spare;
         found = sweep_search(d->strip, d->problem->seed, d->sweep++, &spent,
-                             d->low);
+                             d->low) &&
+                is_lower(d);
         d->spare -= spent < d->spare ? spent : d->spare;
         d->result->nodes += spent;
     }

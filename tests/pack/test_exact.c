@@ -468,6 +468,31 @@ static void test_many(void **state) {
     arena_free(arena);
 }
 
+/* Rounded up to the alignment, all steps are full, and the sweep stacks them
+ * so that the highest leaves the pool. */
+static void test_full_but_for_padding(void **state) {
+    (void)state;
+    static const uint32_t row[][3] = {
+        {2, 8, 6}, {4, 6, 64}, {6, 10, 3}, {8, 10, 50}, {2, 4, 3}};
+    Arena *arena = arena_new("test");
+    enum { N = sizeof row / sizeof *row };
+    Buffer buf[N];
+    for (uint32_t b = 0; b < N; b++)
+        buf[b] = (Buffer){.first = row[b][0],
+                          .end = row[b][1],
+                          .bytes = {row[b][2]},
+                          .pin_pool = -1,
+                          .hint = PACK_NO_HINT};
+    for (uint64_t size = 147; size < 200; size++) {
+        PackProblem problem = problem_of(buf, N, size);
+        problem.pool[0].align = 97;
+        problem.budget = 30000;
+        PackResult result = run_named(arena, &problem, "portfolio");
+        assert_int_equal(result.height[0], 147);
+    }
+    arena_free(arena);
+}
+
 /* The same steps, the same answer. */
 static void test_deterministic(void **state) {
     (void)state;
@@ -538,6 +563,7 @@ int main(void) {
         cmocka_unit_test(test_draws_cost_steps),
         cmocka_unit_test(test_climb_and_portfolio),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_full_but_for_padding),
         cmocka_unit_test(test_deterministic),
         cmocka_unit_test(test_hard_problems),
     };

@@ -174,6 +174,18 @@ static void padding_goes_into_windows_of_zeros(void **state) {
            "pool avg");
 }
 
+/* One padding after the other goes into the window, though others read them. */
+static void shared_paddings_go_one_by_one(void **state) {
+    (void)state;
+    Net net = net_new();
+    TensorId t = net_input(&net, 3, 6, 6);
+    t = net_pad(&net, "pad", t, 0);
+    t = net_pad(&net, "pad2", t, 0);
+    net_output(&net, net_conv(&net, "conv", t, 4, 3, 1, 0, 1));
+    net_output(&net, t);
+    expect(&net, NULL, "input data; pad pad; pad pad2; conv conv");
+}
+
 static void an_activation_passes_a_maximum(void **state) {
     (void)state;
     Net net = net_new();
@@ -449,6 +461,7 @@ int main(void) {
         cmocka_unit_test(dropout_hands_its_name_to_an_output),
         cmocka_unit_test(reshapes_that_move_nothing_go),
         cmocka_unit_test(padding_goes_into_windows_of_zeros),
+        cmocka_unit_test(shared_paddings_go_one_by_one),
         cmocka_unit_test(an_activation_passes_a_maximum),
         cmocka_unit_test(one_activation_does_for_all_readers),
         cmocka_unit_test(activations_go_before_a_concat),
