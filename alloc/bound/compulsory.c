@@ -106,14 +106,16 @@ static void operand_needed(const Facts *f, NodeId id, TensorId t,
                            const Needed *made, Needed *need) {
     const Node *node = graph_node(f->g, id);
     Needed read = needed_new(f, t);
+    bool known = true;
     for (uint32_t axis = 0; axis < 2; axis++) {
         Feet feet = feet_anywhere(f, id, axis);
+        known &= feet_known(&feet, size_of(f, t, axis));
         read_axis(&feet, size_of(f, t, axis), made, axis,
                   size_of(f, node->out[0], axis), &read);
     }
     read.some = product(&read) > 0;
     read.all_c = takes_all_channels(node) || made->all_c;
-    if (!read.some && reads_all(node) && is_whole(f, node->out[0], made))
+    if (!known && reads_all(node) && is_whole(f, node->out[0], made))
         all_needed(f, t, &read);
     if (read.some)
         need_more(need, &read);

@@ -162,6 +162,10 @@ static FootKind kind_for(const Feet *feet, int64_t size) {
                                                                  : FOOT_NONE;
 }
 
+bool feet_known(const Feet *feet, int64_t size) {
+    return kind_for(feet, size) != FOOT_NONE;
+}
+
 Span feet_reads(const Feet *feet, int64_t size, Span made) {
     FootKind kind = kind_for(feet, size);
     if (made.at >= made.end || kind == FOOT_NONE)

@@ -36,6 +36,8 @@ typedef struct Feet {
 Feet feet_of(const Facts *f, NodeId id, uint32_t axis);
 /* The same whether it runs by parts or not. */
 Feet feet_anywhere(const Facts *f, NodeId id, uint32_t axis);
+/* Whether they tell which pixels of an operand of `size` are read. */
+bool feet_known(const Feet *feet, int64_t size);
 /* Pixels of an operand of `size`, each of which some of `made` of the result is
  * made from. */
 Span feet_reads(const Feet *feet, int64_t size, Span made);

@@ -71,11 +71,13 @@ static bool can_be_cut(const Facts *f, TensorId t) {
 uint32_t channels_filled(const Facts *f, const AliasClass *alias,
                          uint32_t use) {
     TensorId *kept = ARENA_ARRAY(f->arena, TensorId, alias->n_tensors);
+    Volume whole = volume_in(f, alias->root, 0);
     uint32_t n = kept_tensors(f, alias, use, kept), end = 0;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t stop =
-            channel_in_alias(f, alias, kept[i]) + plan_volume(f->g, kept[i]).c;
-        if (!can_be_cut(f, kept[i]))
+        uint32_t c = channel_in_alias(f, alias, kept[i]);
+        uint32_t n_c = plan_volume(f->g, kept[i]).c, stop = c + n_c;
+        if (!can_be_cut(f, kept[i]) || /* or no member can leave by itself */
+            !part_told(f, &f->spec->memory[0], &whole, c, n_c))
             return 0;
         end = stop > end ? stop : end;
     }
