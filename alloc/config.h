@@ -16,6 +16,16 @@ typedef enum Family {
 
 /* A plan is made as if the first active memory ended at `cap` bytes, and the
  * others at `others`, where they are larger. */
+/* What a search of volumes alone is for beside bytes. */
+typedef struct Aims {
+    bool hides; /* row tiles in two sets, and what rolls leaves late: for
+                 * machines with a queue */
+    bool fills; /* engines make as many rows at once as they can */
+} Aims;
+static inline bool same_aims(Aims a, Aims b) {
+    return a.hides == b.hides && a.fills == b.fills;
+}
+
 typedef struct Config {
     uint64_t cap, others;
     Family family;
@@ -31,12 +41,13 @@ typedef struct Config {
     uint64_t lambda_insn; /* bytes that an instruction counts as */
     uint32_t without;     /* kinds of nodes kept out of cascades: bits */
     uint32_t runs;        /* rolling: hides transfers behind so many */
-    bool tile_bytes;      /* loop nests: tiles that move the fewest bytes */
-    bool evict_whole;     /* whole tensors are spilled first */
-    bool streams;  /* what never runs whole keeps nothing in active memory */
-    bool tiny;     /* by the smallest tiles */
-    bool long_too; /* listings too long for the machine as well */
-    bool roomy;    /* once all is placed, what lies above `cap` may be used */
+    Aims aims;
+    bool tile_bytes;  /* loop nests: tiles that move the fewest bytes */
+    bool evict_whole; /* whole tensors are spilled first */
+    bool streams;     /* what never runs whole keeps nothing in active memory */
+    bool tiny;        /* by the smallest tiles */
+    bool long_too;    /* listings too long for the machine as well */
+    bool roomy; /* once all is placed, what lies above `cap` may be used */
 } Config;
 
 /* Volumes stay where rows of them are read, of which little is there at a time:
@@ -45,6 +56,9 @@ static inline uint32_t config_low(const Config *c) {
     enum { LOW = 8 };
     return c->family == FAMILY_BESIDE || c->family == FAMILY_LOCAL ? LOW : 0;
 }
+
+/* Config.runs, where transfers are to hide. */
+enum { HIDING_RUNS = 8 };
 
 /* Steps of the longest cascade that is looked at. */
 enum { CASCADE_STEPS = 24, CASCADE_STEPS_LONGER = 2 * CASCADE_STEPS };

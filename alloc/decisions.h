@@ -58,6 +58,9 @@ typedef struct Cascade {
     bool stays; /* rolls: what others need stays in active memory */
     bool ahead; /* rolls: what it loads comes one run of its last node
                  * before it is needed */
+    bool late;  /* rolls: what it stores leaves one run later */
+    bool full;  /* rolls: nodes add as many rows as their engines make at once,
+                 * or a multiple of that */
     uint32_t
         cols; /* rolls: by rolling_columns.c, with so many columns of the widest
                * result at a time, 1: as few as can be; 0: by rings */

@@ -50,7 +50,7 @@ typedef struct NestKnown {
 } NestKnown;
 /* boxes.c: what fits into so many bytes. */
 typedef struct BoxKnown {
-    bool asked;
+    bool asked, doubled;
     uint64_t free, total, first; /* of all memories; the first one's size */
     Mode mode;                   /* whole: nothing does */
 } BoxKnown;

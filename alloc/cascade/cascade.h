@@ -141,6 +141,7 @@ struct FlowStep {
     const uint32_t *maker;  /* by operand: steps; NONE: no step makes it */
     const uint32_t *reader; /* steps that read its result; NONE: none does */
     uint32_t size[2], quantum[2]; /* rows, columns of its result */
+    uint32_t turn; /* rows: the quantum, times what the engine makes at once */
     uint32_t n_first[2];
     const uint32_t *first[2]; /* flow_first, as far as it is known */
 };
@@ -221,6 +222,7 @@ typedef struct RollCost {
     uint64_t weights; /* elements read, again with each run of a node */
     uint64_t once;    /* the same, were each read once */
     uint64_t again;   /* products that are computed once more */
+    uint64_t wasted;  /* cycles of engines that make fewer rows than they can */
 } RollCost;
 /* Elements of weights that it reads, if those that there is room for stay while
  * it runs (Config.aside). */

@@ -20,8 +20,15 @@ static void fill_add(Fill *f, NodeId id) {
     f->step[f->n++] = f->schedule->step_of[id.i];
 }
 
-static void step_fill(Fill *f, FlowStep *s, NodeId id) {
+static uint32_t rows_of_turn(const HwSpec *spec, const Slot *slot) {
+    int32_t engine = slot->legal.engine;
+    uint32_t rows = engine < 0 ? 1 : spec->engine[engine].unroll.out_h;
+    return rows ? rows : 1;
+}
+
+static void step_fill(Fill *f, FlowStep *s, const Slot *slot) {
     const Graph *g = f->schedule->graph;
+    NodeId id = slot->node;
     const Node *node = graph_node(g, id);
     uint32_t result = node->out[0].i;
     *s =
@@ -37,6 +44,7 @@ static void step_fill(Fill *f, FlowStep *s, NodeId id) {
         s->size[axis] = axis ? v.w : v.h;
         s->quantum[axis] = node_quantum(g, id, axis);
     }
+    s->turn = s->quantum[0] * rows_of_turn(f->schedule->spec, slot);
 }
 
 FlowStep *flow_new(Arena *arena, const Schedule *schedule) {
@@ -47,7 +55,7 @@ FlowStep *flow_new(Arena *arena, const Schedule *schedule) {
     f.step = ARENA_ARRAY(arena, uint32_t, 2 * (size_t)all + 1);
     for (uint32_t s = 0; s < schedule->n_steps; s++)
         if (schedule->step[s].n)
-            step_fill(&f, &flow[s], schedule->step[s].slot[0].node);
+            step_fill(&f, &flow[s], &schedule->step[s].slot[0]);
     return flow;
 }
 

@@ -15,6 +15,7 @@ enum { RUNS = 3, MAX_TRIED = 48 };
 /* What was found last: the same for all bytes from `fits` up to `exceeds`. */
 typedef struct Answer {
     uint64_t fits, exceeds;
+    uint64_t first, total; /* bytes of the first memory, and of all */
     uint32_t most, k; /* as it was asked; the number that was found, or NONE, */
     RollCost cost;    /* and what it, or else the first one, costs */
     bool is;
@@ -24,6 +25,8 @@ typedef struct Known {
     Answer answer;
     struct Trial {
         RollCost cost;
+        const OperandBytes *ring; /* where there are several memories */
+        uint32_t n_rings;
         bool is, exact;
     } trial[MAX_TRIED];
     struct Known *by_columns; /* the same of line buffers; of these, */
@@ -41,7 +44,8 @@ struct RollCosts {
     struct Ends {
         uint32_t n;
         Known **known; /* by length of the cascade */
-    } * from[4];       /* by whether it stays, or is ahead; by its first step */
+    } * from[16]; /* by whether it stays, is ahead, full, late; by its first
+                     step */
 };
 
 RollCosts *roll_costs_new(Arena *arena, uint32_t n_steps) {
@@ -65,7 +69,8 @@ static Known *known_strips(RollCosts *costs, Known *rows, uint32_t strips) {
 }
 
 static Known *known_of(RollCosts *costs, const Cascade *g) {
-    struct Ends *ends = &costs->from[g->stays + 2 * g->ahead][g->first];
+    struct Ends *ends = &costs->from[g->stays + 2 * g->ahead + 4 * g->full +
+                                     8 * g->late][g->first];
     uint32_t length = g->end - g->first;
     if (length >= ends->n) {
         uint32_t n = 2 * length;
@@ -82,13 +87,20 @@ static Known *known_of(RollCosts *costs, const Cascade *g) {
 
 /* ---- costs ---- */
 
-static uint64_t ring_bytes(const Facts *f, const Cascade *g, const Ring *ring) {
-    uint32_t reached = cascade_reach(f, g, ring->tensor);
-    uint64_t bytes[PACK_MAX_POOLS], least = UINT64_MAX;
-    pool_bytes(f, ring->tensor, ring->rows, false, bytes);
+static OperandBytes ring_bytes(const Facts *f, const Cascade *g,
+                               const Ring *ring) {
+    OperandBytes own = {.memories = cascade_reach(f, g, ring->tensor)};
+    pool_bytes(f, ring->tensor, ring->rows, false, own.bytes);
+    return own;
+}
+
+/* In the memory where it takes the least, however large that is. */
+static uint64_t least_of(const Facts *f, const OperandBytes *ring) {
+    uint64_t least = UINT64_MAX;
     for (uint32_t m = 0; m < f->spec->n_active; m++) {
-        uint64_t b = round_up(bytes[m], pool_of(&f->spec->memory[m]).align);
-        if (reached >> m & 1 && bytes[m] && b < least)
+        uint64_t bytes = ring->bytes[m];
+        uint64_t b = round_up(bytes, pool_of(&f->spec->memory[m]).align);
+        if (ring->memories >> m & 1 && bytes && b < least)
             least = b;
     }
     return least;
@@ -114,6 +126,15 @@ static uint64_t weights_read(const Facts *f, const Cascade *g) {
         uint32_t h = plan_volume(f->g, graph_node(f->g, id)->out[0]).h;
         sum += node_weights(f, id) * ((h + chunk[i] - 1) / chunk[i]);
     }
+    return sum;
+}
+
+/* Cycles of turns in which engines make fewer rows than they could. */
+static uint64_t wasted(const Facts *f, const Cascade *g) {
+    uint64_t sum = 0;
+    const uint32_t *chunk = roll_chunks(f, g);
+    for (uint32_t i = 0; i < g->end - g->first; i++)
+        sum += cycles_wasted(f, cascade_node(f, g, i), chunk[i]);
     return sum;
 }
 
@@ -206,8 +227,30 @@ static void list_make(const Decisions *d, const Cascade *g, Known *known) {
     known->once = once_weights(f, g);
 }
 
-static RollCost ring_cost_make(const Decisions *d, const Cascade *g,
-                               bool exact) {
+/* Bytes of all; of several memories, of each, too. */
+static uint64_t rings_bytes(const Facts *f, const Cascade *g,
+                            const Rings *rings, struct Trial *trial) {
+    Arena *arena = f->memo->rolls->arena;
+    uint64_t sum = 0;
+    bool each = f->spec->n_active > 1;
+    OperandBytes *own =
+        ARENA_ARRAY(each ? arena : f->arena, OperandBytes, rings->at.n + 1);
+    trial->n_rings = 0;
+    trial->ring = own;
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        if (rings->at.at[i].place != i)
+            continue;
+        own[trial->n_rings] = ring_bytes(f, g, &rings->at.at[i]);
+        uint64_t bytes = least_of(f, &own[trial->n_rings++]);
+        if (bytes > UINT64_MAX - sum)
+            return UINT64_MAX;
+        sum += bytes;
+    }
+    return sum;
+}
+
+static RollCost ring_cost_make(const Decisions *d, const Cascade *g, bool exact,
+                               struct Trial *trial) {
     const Facts *f = d->f;
     Known *known = known_of(f->memo->rolls, g);
     if (!known->list)
@@ -215,32 +258,28 @@ static RollCost ring_cost_make(const Decisions *d, const Cascade *g,
     Rings *rings = rings_keep(f->arena, g, known->list);
     RollCost cost = {.moved = known->moved,
                      .weights = weights_read(f, g),
-                     .once = known->once};
+                     .once = known->once,
+                     .wasted = wasted(f, g)};
     uint32_t last = g->end - g->first - 1;
     uint32_t rows = RUNS * roll_chunk(f, g, last);
     NodeId id = cascade_node(f, g, last);
     uint32_t h = plan_volume(f->g, graph_node(f->g, id)->out[0]).h;
     if (!rings_until(f, g, exact || rows > h ? h : rows, rings))
         return (RollCost){.bytes = UINT64_MAX};
-    for (uint32_t i = 0; i < rings->at.n; i++) {
-        const Ring *ring = &rings->at.at[i];
-        uint64_t bytes = ring->place == i ? ring_bytes(f, g, ring) : 0;
-        if (bytes > UINT64_MAX - cost.bytes)
-            return (RollCost){.bytes = UINT64_MAX};
-        cost.bytes += bytes;
-    }
+    cost.bytes = rings_bytes(f, g, rings, trial);
     return cost;
 }
 
 /* What is made on the way goes at once. */
-static RollCost cost_make(const Decisions *d, const Cascade *g, bool exact) {
+static RollCost cost_make(const Decisions *d, const Cascade *g, bool exact,
+                          struct Trial *trial) {
     Arena *scratch = arena_new("roll");
     Facts facts = *d->f;
     Decisions within = *d;
     facts.arena = scratch;
     within.f = &facts;
     RollCost cost = g->cols ? line_cost_make(&within, g, exact)
-                            : ring_cost_make(&within, g, exact);
+                            : ring_cost_make(&within, g, exact, trial);
     arena_free(scratch);
     return cost;
 }
@@ -254,20 +293,34 @@ static uint32_t tried(uint32_t k) {
 }
 
 /* Sets the rows, or columns, to the k-th number. */
-static RollCost cost_of(const Decisions *d, Cascade *g, uint32_t k) {
+static const struct Trial *trial_of(const Decisions *d, Cascade *g,
+                                    uint32_t k) {
     Known *known = known_of(d->f->memo->rolls, g);
     *(g->cols ? &g->cols : &g->rows) = tried(k);
     struct Trial *trial = &known->trial[k];
     if (!trial->is)
-        trial->cost = cost_make(d, g, false);
+        trial->cost = cost_make(d, g, false, trial);
     trial->is = true;
-    return trial->cost;
+    return trial;
+}
+
+static RollCost cost_of(const Decisions *d, Cascade *g, uint32_t k) {
+    return trial_of(d, g, k)->cost;
+}
+
+/* Whether its rings have places beside each other. */
+static bool have_places(const Decisions *d, const struct Trial *trial) {
+    return d->f->spec->n_active == 1 || trial->cost.bytes == UINT64_MAX ||
+           lie_apart(d->f, trial->ring, trial->n_rings);
 }
 
 /* Whether the k-th number takes at most `bytes`. */
 static bool try_bytes(const Decisions *d, Cascade *g, uint32_t k,
                       uint64_t bytes, Answer *answer) {
-    uint64_t own = cost_of(d, g, k).bytes;
+    const struct Trial *trial = trial_of(d, g, k);
+    uint64_t own = trial->cost.bytes;
+    if (!have_places(d, trial))
+        return false; /* however many bytes there are */
     if (own <= bytes)
         answer->fits = own > answer->fits ? own : answer->fits;
     else
@@ -279,8 +332,12 @@ static bool try_bytes(const Decisions *d, Cascade *g, uint32_t k,
  * `bytes`; NONE if there is none. */
 static Answer answer_find(const Decisions *d, Cascade *g, uint32_t most,
                           uint64_t bytes) {
-    Answer answer = {
-        .exceeds = UINT64_MAX, .most = most, .k = NONE, .is = true};
+    Answer answer = {.exceeds = UINT64_MAX,
+                     .first = d->f->spec->memory[0].size,
+                     .total = d->f->total,
+                     .most = most,
+                     .k = NONE,
+                     .is = true};
     uint32_t lo = 0, hi = 1;
     bool any = try_bytes(d, g, 0, bytes, &answer);
     answer.cost = cost_of(d, g, 0);
@@ -301,7 +358,9 @@ static Answer answer_find(const Decisions *d, Cascade *g, uint32_t most,
 static void roll_most(const Decisions *d, Cascade *g, uint32_t most,
                       uint64_t bytes, RollCost *cost) {
     Answer *answer = &known_of(d->f->memo->rolls, g)->answer;
-    if (!answer->is || answer->most != most || bytes < answer->fits ||
+    bool same = answer->first == d->f->spec->memory[0].size &&
+                answer->total == d->f->total;
+    if (!answer->is || answer->most != most || !same || bytes < answer->fits ||
         bytes >= answer->exceeds)
         *answer = answer_find(d, g, most, bytes);
     *cost = answer->cost;
@@ -317,10 +376,12 @@ uint32_t roll_rows(const Decisions *d, Cascade g, uint64_t bytes,
 }
 
 bool roll_fits(const Decisions *d, Cascade g, uint64_t bytes, RollCost *least) {
-    *least = cost_of(d, &g, 0);
-    if (least->bytes > bytes)
+    const struct Trial *trial = trial_of(d, &g, 0);
+    *least = trial->cost;
+    if (least->bytes > bytes || !have_places(d, trial))
         return false;
     least->weights = known_of(d->f->memo->rolls, &g)->once;
+    least->wasted = 0;
     return true;
 }
 
@@ -350,7 +411,7 @@ bool roll_confirm(const Decisions *d, const Cascade *g) {
         return true;
     uint64_t before = trial->cost.bytes;
     trial->exact = true;
-    trial->cost = cost_make(d, g, true);
+    trial->cost = cost_make(d, g, true, trial);
     known->answer.is = false;
     return trial->cost.bytes == before;
 }

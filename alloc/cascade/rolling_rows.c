@@ -18,6 +18,8 @@
 #include "alloc/cascade/cascade.h"
 #include "alloc/geometry/tensor_bytes.h"
 
+#include "base/arith.h"
+
 #include <string.h>
 
 static uint32_t height(const Facts *f, TensorId t) {
@@ -63,13 +65,20 @@ uint32_t cascade_height(const Facts *f, const Cascade *g) {
     return most;
 }
 
+/* Rows of the node's result are added in multiples of this, but for the last.
+ */
+static uint32_t grain_of(const Cascade *g, const FlowStep *step) {
+    return g->full ? step->turn : step->quantum[0];
+}
+
 /* `rows` is for the highest result, of `most` rows; the others take their
  * share. */
 static uint32_t chunk_of(const Cascade *g, const FlowStep *step,
                          uint64_t most) {
     uint64_t share = (uint64_t)step->size[0] * g->rows;
-    uint64_t q = step->quantum[0];
-    return (uint32_t)((share + most * q - 1) / (most * q) * q);
+    uint64_t q = grain_of(g, step);
+    return smaller32((uint32_t)((share + most * q - 1) / (most * q) * q),
+                     step->size[0]);
 }
 
 uint32_t roll_chunk(const Facts *f, const Cascade *g, uint32_t i) {
@@ -119,8 +128,8 @@ static bool operands_there(Walk *walk, const FlowStep *s, const Rows *all) {
 
 static bool advance(Walk *walk, uint32_t i, uint32_t end) {
     const FlowStep *s = &walk->step[i];
-    uint32_t q = s->quantum[0];
-    end = (end + q - 1) / q * q;
+    uint32_t q = grain_of(walk->g, s);
+    end = smaller32((end + q - 1) / q * q, s->size[0]);
     while (walk->done[i] < end) {
         uint32_t row = walk->done[i], rows = walk->chunk[i];
         rows = rows < end - row ? rows : end - row;
@@ -396,11 +405,23 @@ static bool ring_aligns(const Facts *f, const Cascade *g, Rings *rings,
     return false;
 }
 
-/* Rows that are loaded for a run of the cascade's last node. */
+/* Whether rows of it come from outside early, or leave late. */
+static bool ring_moves(const Facts *f, const Cascade *g, const Ring *ring) {
+    if (ring->maker == NONE)
+        return g->ahead;
+    if (!g->late)
+        return false;
+    return g->stays ? f->role[ring->tensor.i].outside
+                    : cascade_stores(f, g, ring->tensor);
+}
+
+/* Rows of what moves that are there for a run of the cascade's last node more
+ * than are needed: those of the next, or of the one before. */
 static uint32_t rows_ahead(const Facts *f, const Cascade *g, const Ring *ring) {
     uint64_t rows = roll_chunk(f, g, length(g) - 1);
     uint64_t last = last_height(f, g), h = height(f, ring->tensor);
-    return g->ahead ? (uint32_t)((rows * h + last - 1) / last) : 0;
+    return ring_moves(f, g, ring) ? (uint32_t)((rows * h + last - 1) / last)
+                                  : 0;
 }
 
 /* Where rows lie in blocks, such as one a bank, a ring is of whole blocks:
@@ -413,25 +434,30 @@ static uint32_t whole_blocks(const Facts *f, TensorId t, uint32_t rows) {
     return up < v.h ? (uint32_t)up : rows > v.h ? rows : v.h;
 }
 
+/* Makes room for rows that come early, or leave late; then whole blocks. */
+static void rings_widen(const Facts *f, const Cascade *g, Rings *rings) {
+    Ring *at = rings->at.at;
+    uint32_t *more = ARENA_ARRAY(f->arena, uint32_t, rings->at.n);
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        more[at[i].place] =
+            larger32(more[at[i].place], rows_ahead(f, g, &at[i]));
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        uint32_t rows = at[i].rows, h = height(f, at[i].tensor);
+        at[i].loaded = 0;
+        rows = larger32(rows, smaller32(rows + more[i], h));
+        at[i].rows = at[i].place == i ? whole_blocks(f, at[i].tensor, rows) : 0;
+    }
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        at[i].rows = at[at[i].place].rows;
+}
+
 bool rings_until(const Facts *f, const Cascade *g, uint32_t rows,
                  Rings *rings) {
     Growth growth = {.f = f, g, rings};
     bool made = roll_until(f, g, rows, grow_by, &growth);
     for (uint32_t i = rings->n_loaded; i < rings->at.n && made; i++)
         made = ring_aligns(f, g, rings, i);
-    for (uint32_t i = 0; i < rings->at.n; i++) {
-        rings->at.at[i].loaded = 0;
-        Ring *ring = &rings->at.at[i];
-        ring->rows =
-            whole_blocks(f, ring->tensor, rings->at.at[ring->place].rows);
-    }
-    for (uint32_t i = 0; i < rings->n_loaded; i++) {
-        Ring *ring = &rings->at.at[i];
-        uint32_t h = height(f, ring->tensor);
-        ring->rows =
-            whole_blocks(f, ring->tensor, ring->rows + rows_ahead(f, g, ring));
-        ring->rows = ring->rows < h ? ring->rows : h;
-    }
+    rings_widen(f, g, rings);
     return made;
 }
 

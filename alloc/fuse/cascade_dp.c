@@ -204,7 +204,10 @@ static Price price_of_rolling(const void *context, const Cascade *g,
                               const RollCost *cost) {
     const Search *s = context;
     (void)g;
-    Price price = price_of(s->d, cost->moved, roll_weights(s->d, cost), 0);
+    uint64_t wasted =
+        s->x.fills ? (uint64_t)bytes_during(s->f->spec, cost->wasted) : 0;
+    Price price =
+        price_of(s->d, cost->moved + wasted, roll_weights(s->d, cost), 0);
     price.again = cost->again;
     return price;
 }
@@ -314,10 +317,32 @@ static void own_by_step(Search *s) {
         }
 }
 
-/* A step that neither way can take is left to greedy.c. */
+/* What a step moves that runs by parts, if rows where windows overlap are left
+ * out. */
+static double parts_moved(const Search *s, uint32_t step) {
+    const Facts *f = s->f;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < f->schedule->step[step].n; i++) {
+        const Node *node =
+            graph_node(f->g, f->schedule->step[step].slot[i].node);
+        for (uint32_t k = 0; k <= node->n_in; k++) {
+            Volume v =
+                plan_volume(f->g, k < node->n_in ? node->in[k] : node->out[0]);
+            sum += (uint64_t)v.c * v.h * v.w * f->spec->element;
+        }
+    }
+    return (double)sum;
+}
+
+/* A step that neither way can take is left to greedy.c, which runs it by parts;
+ * one that rolls with engines idle, too, where that costs more. */
 static void pass(Search *s, uint32_t step) {
-    if (!s->x.cut[step + 1].n)
-        offer(s, step, step + 1, (Price){0});
+    const Cut *cut = &s->x.cut[step + 1];
+    bool rolls = cut->n && cut->way[0].g.rows;
+    Price price = {.first = parts_moved(s, step)};
+    if (!cut->n || (s->x.fills && rolls))
+        offer(s, step, step + 1,
+              cut->n ? price_sum(price, s->own[step]) : (Price){0});
 }
 
 static void stretches_from(void *context, uint32_t step) {
@@ -345,13 +370,14 @@ static void search(Decisions *d, uint64_t budget, bool exact) {
                 .exact = exact,
                 .live = ARENA_ARRAY(f->arena, uint64_t, n + 1),
                 .own = ARENA_ARRAY(f->arena, Price, n + 1)};
-    s.x = (Stretches){
-        .d = d,
-        .context = &s,
-        .from = stretches_from,
-        .price = price_of_rolling,
-        .most_again = most_again(f),
-        .form = {.rolls = rolls, .ahead = rolls && d->config->runs > 0}};
+    s.x = (Stretches){.d = d,
+                      .context = &s,
+                      .from = stretches_from,
+                      .price = price_of_rolling,
+                      .most_again = most_again(f),
+                      .form = {.rolls = rolls,
+                               .ahead = rolls && d->config->runs > 0,
+                               .late = d->config->aims.hides}};
     uses_by_step(&s);
     own_by_step(&s);
     stretches_cut(&s.x);
@@ -372,6 +398,7 @@ typedef struct Known {
     uint64_t total, budget, thrift, aside;
     uint32_t apart, runs, haste;
     bool weights_count, loose, longer, pairs, strips;
+    Aims aims;
     uint32_t n;
     const Cascade *cascade;
 } Known;
@@ -399,7 +426,8 @@ static Known known_as(const Decisions *d, uint64_t budget) {
                    .loose = d->config->loose,
                    .longer = d->config->longer,
                    .pairs = d->config->pairs,
-                   .strips = d->config->strips};
+                   .strips = d->config->strips,
+                   .aims = d->config->aims};
 }
 
 static bool asks_same(const Known *a, const Known *b) {
@@ -408,7 +436,7 @@ static bool asks_same(const Known *a, const Known *b) {
            a->apart == b->apart && a->runs == b->runs && a->haste == b->haste &&
            a->weights_count == b->weights_count && a->loose == b->loose &&
            a->longer == b->longer && a->pairs == b->pairs &&
-           a->strips == b->strips;
+           a->strips == b->strips && same_aims(a->aims, b->aims);
 }
 
 static void take_known(Decisions *d, const Known *k) {

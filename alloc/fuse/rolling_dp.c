@@ -93,29 +93,13 @@ static uint64_t step_weights(const Facts *f, uint32_t step) {
 
 /* ---- time ---- */
 
-static double node_cycles(const Facts *f, NodeId id) {
-    const Node *node = graph_node(f->g, id);
-    Volume in = plan_volume(f->g, node->in[0]),
-           v = plan_volume(f->g, node->out[0]);
-    Placement all[] = {{.n_c = v.c}, {.n_c = in.c}};
-    Plan plan = {.schedule = f->schedule, .placement = all};
-    Action whole = {.kind = ACTION_RUN,
-                    .node = id,
-                    .in = (const uint32_t[]){1},
-                    .n_in = 1,
-                    .legal = f->legal[id.i],
-                    .rows = v.h,
-                    .cols = v.w};
-    return on_engine(f, id) ? (double)action_cycles(&plan, &whole) : 0;
-}
-
 uint64_t network_cycles(const Facts *f) {
     uint64_t sum = 0;
     for (uint32_t step = 0; step < f->schedule->n_steps; step++) {
         const Step *s = &f->schedule->step[step];
         uint64_t most = 0;
         for (uint32_t i = 0; i < s->n; i++)
-            most = larger(most, (uint64_t)node_cycles(f, s->slot[i].node));
+            most = larger(most, engine_work(f, s->slot[i].node));
         sum += most;
     }
     return sum;
@@ -152,7 +136,7 @@ static void time_add(Search *s, uint32_t first, uint32_t step) {
         NodeId id = d->f->schedule->step[step].slot[i].node;
         double bytes =
             (double)passing(d->f, first, step, id) * d->f->spec->element;
-        s->time.work += node_cycles(d->f, id);
+        s->time.work += (double)engine_work(d->f, id);
         s->time.moves += bytes_seconds(d->f->spec, bytes) * d->f->spec->clock;
     }
 }
@@ -181,7 +165,11 @@ static Price price_with(const Search *s, const Cascade *g, uint64_t weights) {
 static Price price_of(const void *context, const Cascade *g,
                       const RollCost *cost) {
     const Search *s = context;
-    Price price = price_with(s, g, roll_weights(s->d, cost));
+    const HwSpec *spec = s->f->spec;
+    uint64_t wasted =
+        s->x.fills ? (uint64_t)bytes_during(spec, cost->wasted) / spec->element
+                   : 0;
+    Price price = price_with(s, g, roll_weights(s->d, cost) + wasted);
     price.again = cost->again;
     return price;
 }
@@ -232,13 +220,15 @@ static void stretches_from(void *context, uint32_t first) {
 /* False if there is no way through. */
 static bool search(Decisions *d) {
     Search s = {.f = d->f, .d = d};
-    s.x = (Stretches){
-        .d = d,
-        .context = &s,
-        .from = stretches_from,
-        .price = price_of,
-        .most_again = most_again(d->f),
-        .form = {.rolls = true, .stays = true, .ahead = d->config->runs > 0}};
+    s.x = (Stretches){.d = d,
+                      .context = &s,
+                      .from = stretches_from,
+                      .price = price_of,
+                      .most_again = most_again(d->f),
+                      .form = {.rolls = true,
+                               .stays = true,
+                               .ahead = d->config->runs > 0,
+                               .late = d->config->aims.hides}};
     wholes_make(&s);
     return stretches_cut(&s.x) && d->cascade.n > 0;
 }

@@ -119,17 +119,28 @@ bool stretch_rows(const Decisions *d, Cascade *g, uint64_t bytes,
     return g->rows > 0 || (d->config->strips && strips_fit(d, g, bytes, cost));
 }
 
-bool stretch_roll(Stretches *s, uint32_t first, uint32_t end, uint64_t bytes,
-                  RollCost *cost) {
-    Cascade g = s->form;
-    g.first = first;
-    g.end = end;
+static bool roll_as(Stretches *s, const Cascade *form, uint64_t bytes,
+                    RollCost *cost) {
+    Cascade g = *form;
     if (roll_fits(s->d, g, bytes, cost) &&
         !stretch_improves(s, &g, s->price(s->context, &g, cost)))
         return true;
     if (stretch_rows(s->d, &g, bytes, cost))
         stretch_offer(s, &g, s->price(s->context, &g, cost));
     return g.rows > 0;
+}
+
+bool stretch_roll(Stretches *s, uint32_t first, uint32_t end, uint64_t bytes,
+                  RollCost *cost) {
+    Cascade g = s->form;
+    bool any = false;
+    g.first = first;
+    g.end = end;
+    g.full = true;
+    if (s->fills)
+        any = roll_as(s, &g, bytes, cost);
+    g.full = false;
+    return roll_as(s, &g, bytes, cost) || any;
 }
 
 static void follow(Stretches *s, uint32_t n) {
@@ -147,6 +158,7 @@ static void follow(Stretches *s, uint32_t n) {
 bool stretches_cut(Stretches *s) {
     const Facts *f = s->d->f;
     uint32_t n = f->schedule->n_steps;
+    s->fills = s->d->config->aims.fills && may_fill(f->spec);
     s->cut = ARENA_ARRAY(f->arena, Cut, n + 1);
     s->cut[0].n = 1;
     for (uint32_t step = 0; step < n; step++)

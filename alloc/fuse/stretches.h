@@ -47,6 +47,7 @@ typedef struct Stretches {
     /* Of a cascade that rolls. */
     Price (*price)(const void *context, const Cascade *g, const RollCost *cost);
     Cascade form;        /* what all cascades have that roll */
+    bool fills;          /* they may be full, too */
     Cut *cut;            /* by step, and behind the last */
     uint64_t most_again; /* products that may be computed again */
 } Stretches;

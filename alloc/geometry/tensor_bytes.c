@@ -8,6 +8,9 @@
  */
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/facts.h"
+#include "plan/cost.h"
+
+#include "base/arith.h"
 
 /* Larger volumes are counted as this many bytes, so that sums stay exact. */
 #define HUGE_BYTES (UINT64_C(1) << 50)
@@ -71,35 +74,62 @@ uint64_t least_bytes(const Facts *f, const uint64_t bytes[PACK_MAX_POOLS],
     return least;
 }
 
-/* Whether the operands have places in what is left of each memory: at most
- * MOST_APART operands in as many memories as there are, all ways tried. */
-static bool have_places(const Facts *f, const OperandBytes *operand, uint32_t n,
-                        uint64_t left[PACK_MAX_POOLS]) {
-    for (uint32_t m = 0; n && m < f->spec->n_active; m++) {
-        uint64_t bytes = operand->bytes[m], align = f->spec->memory[m].align;
-        if (!(operand->memories >> m & 1) || !bytes || bytes > left[m])
+/* The largest first. */
+typedef struct Apart {
+    const Facts *f;
+    const OperandBytes **operand;
+    uint32_t n, tries;
+    uint64_t left[PACK_MAX_POOLS];
+} Apart;
+
+/* Whether the operands from `at` on have places in what is left of each memory,
+ * as far as tries go. */
+static bool have_places(Apart *a, uint32_t at) {
+    const HwSpec *spec = a->f->spec;
+    for (uint32_t m = 0; at < a->n && m < spec->n_active && a->tries; m++) {
+        uint64_t bytes = a->operand[at]->bytes[m],
+                 align = spec->memory[m].align;
+        if (!(a->operand[at]->memories >> m & 1) || !bytes ||
+            bytes > a->left[m])
             continue;
-        uint64_t before = left[m], taken = round_up(bytes, align ? align : 1);
-        left[m] -= taken < before ? taken : before;
-        bool all = have_places(f, operand + 1, n - 1, left);
-        left[m] = before;
+        uint64_t before = a->left[m];
+        uint64_t taken = round_up(bytes, align ? align : 1);
+        a->left[m] -= taken < before ? taken : before;
+        a->tries--;
+        bool all = have_places(a, at + 1);
+        a->left[m] = before;
         if (all)
             return true;
     }
-    return n == 0;
+    return at == a->n;
+}
+
+bool lie_apart(const Facts *f, const OperandBytes *operand, uint32_t n) {
+    enum { TRIES = 1 << 12 };
+    Apart a = {.f = f, .n = n, .tries = TRIES};
+    uint64_t *least = ARENA_ARRAY(f->arena, uint64_t, n + 1);
+    a.operand = ARENA_ARRAY(f->arena, const OperandBytes *, n + 1);
+    for (uint32_t m = 0; m < f->spec->n_active; m++)
+        a.left[m] = pool_of(&f->spec->memory[m]).size;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t own = least_bytes(f, operand[i].bytes, operand[i].memories);
+        uint32_t at = i;
+        for (; at > 0 && least[at - 1] < own; at--) {
+            least[at] = least[at - 1];
+            a.operand[at] = a.operand[at - 1];
+        }
+        least[at] = own;
+        a.operand[at] = &operand[i];
+    }
+    return f->spec->n_active == 1 || have_places(&a, 0);
 }
 
 uint64_t bytes_apart(const Facts *f, const OperandBytes *operand, uint32_t n) {
-    uint64_t sum = 0, left[PACK_MAX_POOLS] = {0};
+    uint64_t sum = 0;
     for (uint32_t i = 0; i < n; i++)
         sum = add_capped(sum,
                          least_bytes(f, operand[i].bytes, operand[i].memories));
-    for (uint32_t m = 0; m < f->spec->n_active; m++)
-        left[m] = pool_of(&f->spec->memory[m]).size;
-    bool one = f->spec->n_active == 1 || n > MOST_APART;
-    return sum == UINT64_MAX || one || have_places(f, operand, n, left)
-               ? sum
-               : UINT64_MAX;
+    return sum == UINT64_MAX || lie_apart(f, operand, n) ? sum : UINT64_MAX;
 }
 
 bool is_placed(const Facts *f, NodeId node) {
@@ -182,4 +212,51 @@ uint64_t network_work(const Facts *f) {
     for (NodeId id = {0}; id.i < f->g->node.n; id.i++)
         sum += on_engine(f, id) ? node_work(f, id) : 0;
     return sum;
+}
+
+uint64_t engine_work(const Facts *f, NodeId id) {
+    const Node *node = graph_node(f->g, id);
+    if (!on_engine(f, id))
+        return 0;
+    Volume v = plan_volume(f->g, node->out[0]);
+    Placement all[] = {{.n_c = v.c}, {.n_c = plan_volume(f->g, node->in[0]).c}};
+    Plan plan = {.schedule = f->schedule, .placement = all};
+    Action whole = {.kind = ACTION_RUN,
+                    .node = id,
+                    .legal = f->legal[id.i],
+                    .in = (const uint32_t[]){1},
+                    .n_in = 1,
+                    .rows = v.h,
+                    .cols = v.w};
+    return action_cycles(&plan, &whole);
+}
+
+bool may_fill(const HwSpec *spec) {
+    bool any = false;
+    for (uint32_t e = 0; e < spec->n_engines; e++)
+        any |= spec->engine[e].unroll.out_h > 1;
+    return any;
+}
+
+uint32_t rows_at_once(const Facts *f, NodeId id) {
+    int32_t engine = on_engine(f, id) ? f->legal[id.i].engine : -1;
+    uint32_t rows = engine < 0 ? 1 : f->spec->engine[engine].unroll.out_h;
+    return rows ? rows : 1;
+}
+
+uint64_t row_turns(const Facts *f, NodeId id, uint32_t rows) {
+    uint32_t h = plan_volume(f->g, graph_node(f->g, id)->out[0]).h;
+    uint32_t once = rows_at_once(f, id);
+    return h / rows * ceil_div(rows, once) + ceil_div(h % rows, once);
+}
+
+uint64_t cycles_wasted(const Facts *f, NodeId id, uint32_t rows) {
+    uint64_t all = row_turns(f, id, UINT32_MAX);
+    uint64_t more = row_turns(f, id, rows) - all;
+    return more ? engine_work(f, id) / all * more : 0;
+}
+
+double bytes_during(const HwSpec *spec, uint64_t cycles) {
+    double a_byte = bytes_seconds(spec, 1) * spec->clock;
+    return a_byte > 0 ? (double)cycles / a_byte : 0;
 }

@@ -31,6 +31,8 @@ enum { MOST_APART = 8 };
 /* The sum of what n operands take at the least; UINT64_MAX if the active
  * memories cannot hold them beside each other, each whole in one of them. */
 uint64_t bytes_apart(const Facts *f, const OperandBytes *operand, uint32_t n);
+/* Whether they have places so. */
+bool lie_apart(const Facts *f, const OperandBytes *operand, uint32_t n);
 Pool pool_of(const HwMemory *memory);
 uint64_t active_bytes(const Facts *f); /* what whole buffers leave of them */
 /* Active memories that the node's engine reaches: bits. */
@@ -52,5 +54,17 @@ static inline bool from_outside(const Facts *f, TensorId t) {
 /* Products of the node; of all that engines run. */
 uint64_t node_work(const Facts *f, NodeId id);
 uint64_t network_work(const Facts *f);
+/* Cycles that its engine takes for all of it. */
+uint64_t engine_work(const Facts *f, NodeId id);
+/* Whether some engine makes several rows at once. */
+bool may_fill(const HwSpec *spec);
+/* Rows of its result that the engine makes at once, 1 or more; how often it
+ * turns to make all by so many rows. */
+uint32_t rows_at_once(const Facts *f, NodeId id);
+uint64_t row_turns(const Facts *f, NodeId id, uint32_t rows);
+/* Cycles in which it makes fewer, if it makes so many rows at a time. */
+uint64_t cycles_wasted(const Facts *f, NodeId id, uint32_t rows);
+/* Bytes that move over DDR in so many cycles; 0: they take no time. */
+double bytes_during(const HwSpec *spec, uint64_t cycles);
 
 #endif

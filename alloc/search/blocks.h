@@ -11,6 +11,7 @@ typedef struct Volumes {
     Arena *arena;   /* of the plans; NULL: they were dropped */
     Budget *budget; /* of the search that they are for; or NULL */
     uint64_t size, aside;
+    Aims aims;
     uint64_t height;      /* of the plan; 0: they do not fit */
     Plan *plan;           /* NULL: they do not fit, or were dropped */
     struct Volumes *next; /* the second best; or NULL */
@@ -59,7 +60,7 @@ typedef struct Staging {
 } Staging;
 
 /* `aside`: bytes that weights have beside them. */
-Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside);
+Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside, Aims aims);
 /* Nobody will ask for more than their height. */
 void volumes_drop(Volumes *v);
 Banded banded_by(Volumes *v, StageWay way);

@@ -26,7 +26,7 @@ static void try_blocks(const Staging *s, Scarce *least, Volumes *v) {
  * kept, and the best: there are hundreds. */
 static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
     uint32_t n = s->volumes.n;
-    Volumes *v = volumes_within(s, within, 0);
+    Volumes *v = volumes_within(s, within, 0, (Aims){0});
     if (v->plan)
         try_blocks(s, least, v);
     if (s->volumes.n > n && least->blocks.volumes != v)

@@ -48,9 +48,11 @@ static void list_rings(const Search *s, Config at, Configs *out) {
     c.pairs = false;
     list_strips(s, at, out);
     if (!s->any) {
-        c.runs = HIDE;
-        add(s, out, c);
-        c.runs = 0;
+        c.runs = HIDING_RUNS;
+        if (!s->volumes)
+            add(s, out, c);
+        c.runs = at.runs;
+        c.aims = at.aims;
         c.lambda_weight = true;
         add(s, out, c);
     }
@@ -111,6 +113,8 @@ static void list_rows(const Search *s, Config at, Configs *out) {
             continue;
         c.cap = at.cap;
         c.others = at.others;
+        c.runs = at.runs;
+        c.aims = at.aims;
         add(s, out, c);
     }
 }
@@ -118,7 +122,11 @@ static void list_rows(const Search *s, Config at, Configs *out) {
 void configs_list(const Search *s, uint64_t cap, uint64_t others,
                   Configs *out) {
     const HwTiling *tiling = &s->schedule->spec->tiling;
-    Config at = {.cap = cap, .others = others, .aside = s->aside};
+    Config at = {.cap = cap,
+                 .others = others,
+                 .aside = s->aside,
+                 .runs = s->aims.hides ? HIDING_RUNS : 0,
+                 .aims = s->aims};
     if (s->options->layer_by_layer)
         add(s, out, at);
     else if (tiling->rows.rolls)
@@ -134,7 +142,12 @@ void configs_list(const Search *s, uint64_t cap, uint64_t others,
 void configs_rest(const Search *s, uint64_t cap, uint64_t others,
                   Configs *out) {
     if (s->schedule->spec->tiling.rows.rolls)
-        add(s, out, (Config){.cap = cap, .others = others, .aside = s->aside});
+        add(s, out,
+            (Config){.cap = cap,
+                     .others = others,
+                     .aside = s->aside,
+                     .runs = s->aims.hides ? HIDING_RUNS : 0,
+                     .aims = s->aims});
 }
 
 void configs_hide(const Search *s, uint64_t cap, uint64_t others,
@@ -195,8 +208,9 @@ void configs_follow(const Search *s, const Config *config, Outcome outcome,
         add(s, out, c);
     }
     c = *config;
-    if (may_cascade(&c) && !c.without && !c.lambda_insn && !c.runs &&
-        s->kinds && !c.loose && !c.longer && !c.lambda_weight) {
+    if (may_cascade(&c) && !c.without && !c.lambda_insn &&
+        !c.runs == !s->aims.hides && s->kinds && !c.loose && !c.longer &&
+        !c.lambda_weight) {
         c.without = s->kinds;
         add(s, out, c);
     }

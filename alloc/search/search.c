@@ -41,10 +41,10 @@ static bool same_config(const Config *a, const Config *b) {
            a->longer == b->longer && a->pairs == b->pairs &&
            a->strips == b->strips && a->aside == b->aside &&
            a->lambda_insn == b->lambda_insn && a->without == b->without &&
-           a->runs == b->runs && a->tile_bytes == b->tile_bytes &&
-           a->evict_whole == b->evict_whole && a->streams == b->streams &&
-           a->tiny == b->tiny && a->long_too == b->long_too &&
-           a->roomy == b->roomy;
+           a->runs == b->runs && same_aims(a->aims, b->aims) &&
+           a->tile_bytes == b->tile_bytes && a->evict_whole == b->evict_whole &&
+           a->streams == b->streams && a->tiny == b->tiny &&
+           a->long_too == b->long_too && a->roomy == b->roomy;
 }
 
 static bool is_tried(const Search *s, const Config *config) {

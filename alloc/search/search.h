@@ -179,6 +179,7 @@ struct Search {
     bool any;            /* one that fits is enough */
     bool volumes;        /* weights are not placed yet: cycles do not count */
     uint64_t aside;      /* bytes that weights have beside tensors */
+    Aims aims;           /* as of a Config, of what is tried */
     uint64_t steps;      /* of schedules, that may still be planned */
     bool clock_told;     /* plans' own clock was compared with the simulator, */
     bool clock_errs;     /* and was seen to count otherwise */

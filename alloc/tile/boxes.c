@@ -27,10 +27,11 @@ enum {
 };
 
 /* Along an axis, pieces of `n` pixels of the result, or channels: how many, the
- * most that one of them reads, and what all read. */
+ * most that one of them reads, what all read, and bytes that could move while
+ * engines make fewer rows than they can. */
 typedef struct Cut {
     uint32_t n, pieces, most;
-    uint64_t sum;
+    uint64_t sum, wasted;
 } Cut;
 
 typedef struct Boxes {
@@ -39,6 +40,7 @@ typedef struct Boxes {
     const Node *node;
     Volume in, out;
     bool each;        /* a channel is made from the same one of operands */
+    bool doubled;     /* two boxes have places, so that transfers hide */
     uint64_t weights; /* bytes of them that are loaded; 0: none are */
     uint64_t room;    /* for them */
     uint32_t n[4];    /* cuts of rows, columns, channels, input channels */
@@ -65,6 +67,8 @@ static bool pieces_of(const Boxes *b, uint32_t axis, uint32_t all, Cut *cut) {
         cut->most = in > cut->most ? in : cut->most;
         cut->sum += in;
     }
+    uint64_t cycles = axis ? 0 : cycles_wasted(b->f, b->id, cut->n);
+    cut->wasted = (uint64_t)bytes_during(b->f->spec, cycles);
     return true;
 }
 
@@ -72,6 +76,7 @@ static bool pieces_of(const Boxes *b, uint32_t axis, uint32_t all, Cut *cut) {
 static void cut_axis(Boxes *b, uint32_t axis) {
     uint32_t all = axis ? b->out.w : b->out.h, *n = &b->n[axis];
     uint32_t q = node_quantum(b->f->g, b->id, axis), last = 0;
+    uint32_t turn = axis ? q : q * rows_at_once(b->f, b->id);
     const HwInsnSet *rows = b->f->spec->insns;
     bool lines = hwspec_by_columns(b->f->spec); /* pitches are of these */
     bool cuts = (axis == 0 || (rows && rows->tells_columns && !lines)) &&
@@ -79,7 +84,8 @@ static void cut_axis(Boxes *b, uint32_t axis) {
                                    b->id, axis);
     for (uint32_t k = 1; k <= (cuts ? all : 1) && last != q; k++) {
         bool no_more = *n + 1 == MOST_CUTS;
-        uint64_t one = no_more ? q : round_up(ceil_div(all, k), q);
+        uint64_t one = ceil_div(all, k);
+        one = no_more ? q : round_up(one, one > turn ? turn : q);
         Cut cut = {.n = smaller32((uint32_t)one, all)};
         if (one == last)
             continue;
@@ -152,18 +158,20 @@ static Volume box_of(const Boxes *b, uint32_t k, uint32_t channels,
 
 /* With its operands; UINT64_MAX: they have no places beside each other. */
 static uint64_t bytes_with(const Boxes *b, const Size *s) {
-    OperandBytes own[MAX_OPERANDS + 1] = {0};
-    for (uint32_t k = 0; k <= b->node->n_in; k++) {
+    OperandBytes own[2 * (MAX_OPERANDS + 1)] = {0};
+    uint32_t n = b->node->n_in + 1, all = b->doubled ? 2 * n : n;
+    for (uint32_t i = 0; i < all; i++) {
+        uint32_t k = i % n;
         bool is_in = k < b->node->n_in;
         TensorId t = is_in ? b->node->in[k] : b->node->out[0];
         volume_pool_bytes(b->f,
                           box_of(b, k, s->channels->n, s->ins->n,
                                  is_in ? s->rows->most : s->rows->n,
                                  is_in ? s->cols->most : s->cols->n),
-                          own[k].bytes);
-        own[k].memories = reach_of(b->f, b->id, t);
+                          own[i].bytes);
+        own[i].memories = reach_of(b->f, b->id, t);
     }
-    return bytes_apart(b->f, own, b->node->n_in + 1);
+    return bytes_apart(b->f, own, all);
 }
 
 /* ---- what they move ---- */
@@ -191,7 +199,8 @@ static uint64_t cost_of(const Boxes *b, const Size *s, bool outer) {
         weights *= (uint64_t)s->rows->pieces * s->cols->pieces;
     if ((outer || s->ins->pieces > 1) && !b->each)
         in *= s->channels->pieces;
-    return in + weights + boxes_of(s) * BOX_PRICE;
+    uint64_t cost = in + weights + boxes_of(s) * BOX_PRICE;
+    return cost + s->rows->wasted;
 }
 
 /* ---- the choice ---- */
@@ -294,12 +303,16 @@ static void try_spot(const Boxes *b, Size s, uint64_t free, uint64_t *least,
     }
 }
 
-static Mode boxes_search(const Facts *f, NodeId id, uint64_t free) {
+static Mode boxes_search(const Facts *f, NodeId id, uint64_t free,
+                         bool doubled) {
     Mode mode = {.style = -1};
     uint64_t least = UINT64_MAX;
     Boxes box, *b = &box;
     if (!boxes_look(f, id, b))
         return mode;
+    b->doubled = doubled;
+    if (doubled)
+        b->n[2] = b->n[3] = 1;
     for (uint32_t i = 0; i < b->n[0]; i++)
         for (uint32_t k = 0; k < b->n[1]; k++)
             try_spot(b, (Size){&b->cut[0][i], &b->cut[1][k], NULL, NULL}, free,
@@ -313,19 +326,27 @@ size_t box_slots(const Graph *g) {
 
 /* What a box takes depends on the memories, too: what ends with one need not
  * end aligned. */
-static bool is_known(const BoxKnown *known, const Facts *f, uint64_t free) {
-    return known->asked && known->free == free && known->total == f->total &&
-           known->first == f->spec->memory[0].size;
+static bool is_known(const BoxKnown *known, const BoxKnown *asked) {
+    return known->asked && known->free == asked->free &&
+           known->total == asked->total && known->first == asked->first &&
+           known->doubled == asked->doubled;
 }
 
-bool boxes_choose(const Facts *f, NodeId id, uint64_t free, Mode *mode) {
+static bool choose(const Facts *f, NodeId id, uint64_t free, bool doubled,
+                   Mode *mode) {
     BoxKnown *known = &f->memo->boxes[(size_t)id.i * BOX_SLOTS];
+    BoxKnown asked = {.asked = true,
+                      .doubled = doubled,
+                      .free = free,
+                      .total = f->total,
+                      .first = f->spec->memory[0].size};
     uint32_t i = 0;
-    while (i + 1 < BOX_SLOTS && known[i].asked && !is_known(&known[i], f, free))
+    while (i + 1 < BOX_SLOTS && known[i].asked && !is_known(&known[i], &asked))
         i++;
-    if (!is_known(&known[i], f, free))
-        known[i] = (BoxKnown){true, free, f->total, f->spec->memory[0].size,
-                              boxes_search(f, id, free)};
+    if (!is_known(&known[i], &asked)) {
+        asked.mode = boxes_search(f, id, free, doubled);
+        known[i] = asked;
+    }
     if (known[i].mode.kind == MODE_WHOLE)
         return false;
     *mode = known[i].mode;
@@ -351,6 +372,40 @@ static bool cuts_of(const Boxes *b, const Mode *mode, BoxCuts *c) {
            pieces_of(b, 1, b->out.w, &c->cols);
 }
 
+/* A stripe of so many rows. */
+static Mode stripe_of(const Boxes *b, uint32_t rows) {
+    return (Mode){.rows = rows, .cols = b->out.w, .channels = b->out.c};
+}
+
+bool boxes_choose(const Facts *f, NodeId id, uint64_t free, Mode *mode) {
+    return choose(f, id, free, false, mode);
+}
+
+/* Bytes of its operands and its result. */
+static uint64_t volumes_bytes(const Boxes *b) {
+    uint64_t in = (uint64_t)b->in.c * b->in.h * b->in.w * b->node->n_in;
+    return (in + (uint64_t)b->out.c * b->out.h * b->out.w) *
+           b->f->spec->element;
+}
+
+bool boxes_hide(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
+                Mode *mode) {
+    Boxes box, *b = &box;
+    Mode best, stripe;
+    BoxCuts own, high;
+    if (!boxes_open(f, id, b) || !choose(f, id, free, true, &best))
+        return false;
+    stripe = stripe_of(b, rows);
+    uint64_t shown = volumes_bytes(b);
+    if (!cuts_of(b, &stripe, &high) || !cuts_of(b, &best, &own) ||
+        cost_of(b, &own.size, false) + shown / boxes_of(&own.size) >=
+            cost_of(b, &high.size, false) + shown)
+        return false;
+    *mode = best;
+    mode->doubled = true;
+    return true;
+}
+
 bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
                Mode *mode) {
     Boxes box, *b = &box;
@@ -359,13 +414,10 @@ bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
         b->weights <= b->room || !boxes_choose(f, id, free, &best) ||
         !best.channels_outer)
         return false;
-    Cut high = {.n = rows}, wide = {.n = b->out.w}, all = {b->out.c, 1, 0, 0};
-    Cut ins = {b->in.c, 1, 0, 0};
-    Size stripe = {&high, &wide, &all, &ins};
-    BoxCuts cuts;
-    if (!pieces_of(b, 0, b->out.h, &high) ||
-        !pieces_of(b, 1, b->out.w, &wide) || !cuts_of(b, &best, &cuts) ||
-        cost_of(b, &cuts.size, true) > cost_of(b, &stripe, false) / 4 * 3)
+    Mode stripe = stripe_of(b, rows);
+    BoxCuts own, high;
+    if (!cuts_of(b, &stripe, &high) || !cuts_of(b, &best, &own) ||
+        cost_of(b, &own.size, true) > cost_of(b, &high.size, false) / 4 * 3)
         return false;
     *mode = best;
     return true;

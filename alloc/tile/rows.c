@@ -116,41 +116,54 @@ static bool row_tiles_valid(const Graph *g, NodeId node, uint32_t rows) {
     return true;
 }
 
-/* Bytes of the node's row tiles; UINT64_MAX if the memories cannot hold them
- * beside each other. */
-static uint64_t row_tiles_bytes(const Facts *f, NodeId id, uint32_t rows) {
+/* Bytes of so many row tiles of the node, 1 or 2; UINT64_MAX if the memories
+ * cannot hold them beside each other. */
+static uint64_t row_tiles_bytes(const Facts *f, NodeId id, uint32_t rows,
+                                uint32_t tiles) {
     const Node *node = graph_node(f->g, id);
-    uint32_t in = row_tile_in_rows(f, id, rows);
-    OperandBytes own[MAX_OPERANDS + 1] = {0};
-    for (uint32_t i = 0; i <= node->n_in; i++) {
-        TensorId t = i < node->n_in ? node->in[i] : node->out[0];
-        pool_bytes(f, t, i < node->n_in ? in : rows, false, own[i].bytes);
+    uint32_t in = row_tile_in_rows(f, id, rows), n = node->n_in + 1;
+    OperandBytes own[2 * (MAX_OPERANDS + 1)] = {0};
+    for (uint32_t i = 0; i < tiles * n; i++) {
+        bool is_in = i % n < node->n_in;
+        TensorId t = is_in ? node->in[i % n] : node->out[0];
+        pool_bytes(f, t, is_in ? in : rows, false, own[i].bytes);
         own[i].memories = reach_of(f, id, t);
     }
-    return bytes_apart(f, own, node->n_in + 1);
+    return bytes_apart(f, own, tiles * n);
 }
 
 static uint32_t quantum(const Facts *f, NodeId id) {
     return node_quantum(f->g, id, 0);
 }
 
-/* Row tiles of one height, near `most` rows, so that the last is not tiny. */
-static uint32_t balance(const Facts *f, NodeId id, uint32_t most) {
-    uint32_t h = out_rows(f, id), q = quantum(f, id);
+/* Row tiles of one height, a multiple of `q`, near `most` rows, so that the
+ * last is not tiny. */
+static uint32_t balance_by(uint32_t h, uint32_t most, uint32_t q) {
     uint32_t n = (h + most - 1) / most;
     uint32_t rows = ((h + n - 1) / n + q - 1) / q * q;
     return rows < most ? rows : most;
 }
 
-/* A height up to `most` whose row tiles take at most `free` bytes, as large as
- * can be; 0 if there is none. */
+/* Of as many rows as the engine makes at once, where others take it longer. */
+static uint32_t balance(const Facts *f, NodeId id, uint32_t most) {
+    uint32_t h = out_rows(f, id), q = quantum(f, id);
+    uint32_t full = q * rows_at_once(f, id);
+    uint32_t rows = balance_by(h, most, q), fuller = most / full * full;
+    if (!fuller)
+        return rows;
+    fuller = balance_by(h, fuller, full);
+    return row_turns(f, id, fuller) < row_turns(f, id, rows) ? fuller : rows;
+}
+
+/* A height up to `most` of which so many row tiles take at most `free` bytes,
+ * as large as can be; 0 if there is none. */
 static uint32_t row_tile_height(const Facts *f, NodeId id, uint32_t most,
-                                uint64_t free) {
+                                uint32_t tiles, uint64_t free) {
     uint32_t q = quantum(f, id), lo = 0;
     uint32_t hi = takes_row_tiles(f, id) ? most / q : 0;
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
-        uint64_t bytes = row_tiles_bytes(f, id, mid * q);
+        uint64_t bytes = row_tiles_bytes(f, id, mid * q, tiles);
         if (bytes != UINT64_MAX && bytes <= free)
             lo = mid;
         else
@@ -182,7 +195,22 @@ uint32_t row_tile_least(const Facts *f, NodeId id) {
 }
 
 uint32_t row_tile_highest(const Facts *f, NodeId node, uint64_t free) {
-    return row_tile_height(f, node, out_rows(f, node), free);
+    return row_tile_height(f, node, out_rows(f, node), 1, free);
+}
+
+static bool pair_fits(const Facts *f, NodeId id, uint32_t rows, uint64_t free) {
+    return row_tiles_bytes(f, id, rows, 2) <= free;
+}
+
+/* The highest, up to `most`, of which two have places: while one is computed
+ * the next is loaded, the one before stored. Several of them, as what the first
+ * loads and the last stores is not hidden. */
+static uint32_t row_tile_pair(const Facts *f, NodeId id, uint32_t most,
+                              uint64_t free) {
+    enum { TILES = 4 };
+    uint32_t q = quantum(f, id) * rows_at_once(f, id);
+    uint32_t rows = (uint32_t)round_up(ceil_div(out_rows(f, id), TILES), q);
+    return row_tile_height(f, id, smaller32(rows, most), 2, free);
 }
 
 /* Rows of lower row tiles than the mode has; 0 if there are none. */
@@ -195,7 +223,9 @@ static uint32_t lower_row_tiles(const Decisions *d, NodeId id, uint64_t free) {
         return 0;
     if (!first && most == mode->rows)
         most--;
-    uint32_t rows = row_tile_height(f, id, most, free);
+    uint32_t rows =
+        d->config->aims.hides ? row_tile_pair(f, id, most, free) : 0;
+    rows = rows ? rows : row_tile_height(f, id, most, 1, free);
     if (rows < row_tile_floor(f, id)) {
         uint32_t least = row_tile_least(f, id);
         rows = rows < least ? least : rows;
@@ -209,7 +239,7 @@ static uint32_t smaller_channel_tiles(const Decisions *d, NodeId id,
                                       uint32_t rows, uint64_t free) {
     const Facts *f = d->f;
     uint32_t below = d->mode[id.i].channels;
-    if (rows && row_tiles_bytes(f, id, rows) <= free)
+    if (rows && row_tiles_bytes(f, id, rows, 1) <= free)
         return 0;
     below = below ? below : plan_volume(f->g, graph_node(f->g, id)->out[0]).c;
     uint32_t channels = channel_tile_largest(d, id, below, free);
@@ -220,7 +250,7 @@ static uint32_t smaller_channel_tiles(const Decisions *d, NodeId id,
 }
 
 static bool set_row_tiles(Decisions *d, NodeId id, uint32_t rows,
-                          uint32_t channels) {
+                          uint32_t channels, uint64_t free) {
     if (!rows && !channels)
         return false;
     d->mode[id.i] = (Mode){.kind = MODE_ROW_TILES,
@@ -228,6 +258,8 @@ static bool set_row_tiles(Decisions *d, NodeId id, uint32_t rows,
                            .streams_out = !channels,
                            .rows = channels ? out_rows(d->f, id) : rows,
                            .channels = channels,
+                           .doubled = d->config->aims.hides && !channels &&
+                                      pair_fits(d->f, id, rows, free),
                            .style = -1};
     return true;
 }
@@ -235,7 +267,7 @@ static bool set_row_tiles(Decisions *d, NodeId id, uint32_t rows,
 /* Whether its lowest row tiles fit where nothing else waits. */
 static bool fits_by_rows(const Facts *f, NodeId id) {
     uint32_t least = row_tile_least(f, id);
-    return least && row_tiles_bytes(f, id, least) <= f->total;
+    return least && row_tiles_bytes(f, id, least, 1) <= f->total;
 }
 
 /* Boxes where no stripe fits, and smaller ones. */
@@ -260,11 +292,14 @@ static bool row_tiles_next(Decisions *d, NodeId id, uint64_t free) {
         return boxes_next(d, id, free);
     uint32_t rows = lower_row_tiles(d, id, free);
     uint32_t channels = smaller_channel_tiles(d, id, rows, free);
-    if (rows && !channels && boxes_pay(d->f, id, rows, free, mode))
+    if (rows && !channels &&
+        (boxes_pay(d->f, id, rows, free, mode) ||
+         (d->config->aims.hides && !pair_fits(d->f, id, rows, free) &&
+          boxes_hide(d->f, id, rows, free, mode))))
         return true;
     bool may = channels || fits_by_rows(d->f, id);
     return (!may && boxes_next(d, id, free)) ||
-           set_row_tiles(d, id, rows, channels);
+           set_row_tiles(d, id, rows, channels, free);
 }
 
 /* Where the machine has tiles, but none that is small enough. */
@@ -272,7 +307,7 @@ static bool channel_tiles_next(Decisions *d, NodeId id, uint64_t free) {
     bool never_whole =
         d->f->spec->tiling.tiles.always >> d->f->legal[id.i].op & 1;
     return !never_whole &&
-           set_row_tiles(d, id, 0, smaller_channel_tiles(d, id, 0, free));
+           set_row_tiles(d, id, 0, smaller_channel_tiles(d, id, 0, free), free);
 }
 
 /* ---- hardware tiles ---- */

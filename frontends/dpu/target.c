@@ -196,6 +196,10 @@ static void add_engine(Import *im, const EngineRow *row) {
         add_words(im, engine, row->kinds, row->word, &runs);
     if (!*text_str(&runs))
         return;
+    /* a factor and a shift for each channel: a filter of one tap */
+    bool scales = listed(&runs, "conv_depthwise");
+    if (scales)
+        add_word(&runs, "scale");
     add_word(&im->ops, text_str(&runs));
     const ProtoMessage *nonlinear =
         proto_message(im->arena, im->diag, engine, "nonlinear");
@@ -205,7 +209,10 @@ static void add_engine(Import *im, const EngineRow *row) {
     add_banks(im, engine, "output_bank", &out);
     text_addf(&im->yaml, "  %s:\n    runs: [%s%s]\n", row->ours,
               text_str(&runs), strcmp(row->ours, "conv") ? "" : ", fc");
-    if (*text_str(&fused) && row->needed)
+    if (*text_str(&fused) && row->needed && scales)
+        text_addf(&im->yaml, "    activations: {%s: [%s], scale: [%s]}\n",
+                  row->needed, text_str(&fused), text_str(&fused));
+    else if (*text_str(&fused) && row->needed)
         text_addf(&im->yaml, "    activations: {%s: [%s]}\n", row->needed,
                   text_str(&fused));
     else if (*text_str(&fused))
