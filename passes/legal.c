@@ -42,7 +42,8 @@ static const char *has_operation(Arena *arena, const Candidate *c) {
 static const char *is_one_image(Arena *arena, const Candidate *c) {
     uint32_t n = larger32(shape_dim(c->in, 0), shape_dim(c->out, 0));
     bool rows = c->op == HW_OP_FC && c->in->rank == 2;
-    if (rows && program_emit(c->spec)) /* they are pixels */
+    if ((rows && program_emit(c->spec)) /* they are pixels */ ||
+        c->op == HW_OP_RESHAPE) /* all images are one volume */
         return NULL;
     return n > 1 ? legal_say(arena, "N is %u", n) : NULL;
 }
@@ -63,9 +64,9 @@ static bool by_element(HwOp op) {
 static const char *has_four_axes(Arena *arena, const Candidate *c) {
     const Shape *wrong = c->in->rank != 4 ? c->in : c->out;
     bool line = wrong->rank == 2 && hw_op_traits[c->op] & HW_GROUPED;
-    bool moves = c->op == HW_OP_RESHAPE || c->op == HW_OP_TRANSPOSE;
     line |= wrong->rank == 2 && by_element(c->op);
-    if (moves && is_volume(c->in) && is_volume(c->out))
+    if (c->op == HW_OP_RESHAPE ||
+        (c->op == HW_OP_TRANSPOSE && is_volume(c->in) && is_volume(c->out)))
         return NULL;
     if (wrong->rank == 4 || c->op == HW_OP_FC || line)
         return NULL;
@@ -398,6 +399,18 @@ static Legal check_concat(Arena *arena, const HwSpec *spec, const Graph *g,
     return (Legal){-1, HW_OP_CONCAT, NULL};
 }
 
+/* Whether the host makes what the node reads, be it in another shape. */
+static bool reads_host(const HwSpec *spec, const Graph *g, NodeId id) {
+    enum { MOST_SHAPES = 4 };
+    const Node *node = graph_node(g, id);
+    for (uint32_t i = 0; i < MOST_SHAPES && node->op == OP_RESHAPE; i++) {
+        id = graph_tensor(g, node->in[0])->producer;
+        node = graph_node(g, id);
+    }
+    return node->op != OP_RESHAPE && node->op != OP_INPUT &&
+           legal_check(NULL, spec, g, id).op == HW_OP_HOST;
+}
+
 Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
                   NodeId node) {
     if (graph_node(g, node)->op == OP_INPUT)
@@ -407,6 +420,9 @@ Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
     if (graph_node(g, node)->op == OP_CONCAT)
         return check_concat(arena, spec, g, node);
     Candidate candidate = legal_candidate(spec, g, graph_node(g, node));
+    if (candidate.op == HW_OP_RESHAPE && reads_host(spec, g, node))
+        return legal_elsewhere(spec, candidate.node,
+                               "the host makes its operand");
     return legal_judge(arena, &candidate);
 }
 

@@ -394,7 +394,8 @@ static TensorId whole_new(Volumes *v, const View *view, TensorId t) {
     uint32_t *place = view_places(v->arena, &part);
     uint64_t all =
         (uint64_t)part.size[VIEW_C] * part.size[VIEW_Y] * part.size[VIEW_X];
-    if (volumes_in_order(v, &part, &image) || volumes_shuffled(v, view, &image))
+    if (volumes_in_order(v, &part, &image) ||
+        volumes_shuffled(v, view, &image) || volumes_permuted(v, &part, &image))
         return image;
     if (moves >> graph_node(v->g, graph_tensor(v->g, t)->producer)->op & 1)
         return t; /* made as it was */

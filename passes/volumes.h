@@ -90,6 +90,11 @@ bool volumes_swap(Volumes *v, View *view);
 bool volumes_lay(Volumes *v, View *view);
 /* The tensor that the view sees, by at most one turn of three axes. */
 bool volumes_in_order(Volumes *v, const View *view, TensorId *out);
+/* ... element by element, as pixels of one channel. */
+bool volumes_permuted(Volumes *v, const View *view, TensorId *out);
+/* The view sees an image whose channels are this axis, and no other, and its
+ * pixels all others. */
+bool volumes_by_channel(Volumes *v, View *view, uint32_t axis);
 /* ... whose channels lie between pixels, by two turns. */
 bool volumes_shuffled(Volumes *v, const View *view, TensorId *out);
 /* A view of input k, where there is none of an image [1, heads, tokens, d]:

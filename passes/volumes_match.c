@@ -97,38 +97,43 @@ bool volumes_see_heads(Volumes *v, uint32_t k, View *out) {
 
 /* ---- tensors of three axes in another order ---- */
 
-/* Axes by how far they move in the order of the volume; those that lie behind
- * each other in both orders are one. */
+/* A tensor's elements as axes, outermost first, that move so far in the order
+ * of the volume. */
+enum { MOST_STRIDES = 3 };
 typedef struct Strides {
-    uint32_t n, size[SHAPE_MAX_RANK], step[SHAPE_MAX_RANK];
+    uint32_t n, size[MOST_STRIDES], step[MOST_STRIDES];
 } Strides;
 
-static bool strides_of(const View *view, const uint32_t *place, Strides *out) {
-    Shape shape = view_shape(view);
-    uint32_t count = (uint32_t)shape_count(&shape), own[SHAPE_MAX_RANK];
-    uint32_t behind = count;
-    out->n = 0;
-    for (uint32_t i = 0; i < shape.rank; i++) {
-        uint32_t n = shape.dim[i];
-        behind /= n;
-        own[i] = n > 1 ? place[behind] - place[0] : 0;
-        uint32_t last = out->n - 1;
-        if (n > 1 && out->n && out->step[last] == n * own[i]) {
-            out->size[last] *= n;
-            out->step[last] = own[i];
-        } else if (n > 1) {
-            out->size[out->n] = n;
-            out->step[out->n++] = own[i];
-        }
+/* How many elements, each `stride` behind the other, go on as two do. */
+static uint32_t run_of(const uint32_t *place, uint32_t count, uint32_t stride) {
+    uint32_t step = place[stride] - place[0], run = 2;
+    while ((uint64_t)run * stride < count && place[run * stride] == run * step)
+        run++;
+    return run;
+}
+
+static bool strides_of(const uint32_t *place, uint32_t count, Strides *out) {
+    Strides s = {0};
+    for (uint32_t stride = 1, run; stride < count; stride *= run) {
+        run = run_of(place, count, stride);
+        if (s.n == MOST_STRIDES || count / stride % run)
+            return false;
+        s.size[s.n] = run;
+        s.step[s.n++] = place[stride] - place[0];
     }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = 0, left = i;
-        for (uint32_t k = shape.rank; k-- > 0; left /= shape.dim[k])
-            at += left % shape.dim[k] * own[k];
+        for (uint32_t k = 0; k < s.n; left /= s.size[k++])
+            at += left % s.size[k] * s.step[k];
         if (place[i] != at)
             return false;
     }
-    return out->n <= 3;
+    out->n = s.n;
+    for (uint32_t k = 0; k < s.n; k++) {
+        out->size[k] = s.size[s.n - 1 - k];
+        out->step[k] = s.step[s.n - 1 - k];
+    }
+    return true;
 }
 
 bool volumes_in_order(Volumes *v, const View *view, TensorId *out) {
@@ -136,8 +141,8 @@ bool volumes_in_order(Volumes *v, const View *view, TensorId *out) {
     Shape shape = view_shape(view);
     Shape lies = {4, {1, 1, 1, 1}}, perm = {4, {0, 1, 2, 3}};
     uint64_t n = shape_count(&shape);
-    if (!n || !strides_of(view, view_places(v->arena, view), &s) ||
-        n != (uint64_t)view->size[0] * view->size[1] * view->size[2])
+    if (!n || n != (uint64_t)view->size[0] * view->size[1] * view->size[2] ||
+        !strides_of(view_places(v->arena, view), (uint32_t)n, &s))
         return false;
     for (uint32_t i = 0; i < s.n; i++) {
         uint32_t before = 0;
@@ -150,6 +155,57 @@ bool volumes_in_order(Volumes *v, const View *view, TensorId *out) {
     if (s.n > 1 && !shape_equal(&perm, &(Shape){4, {0, 1, 2, 3}}))
         made = volumes_turned(v, made, &perm);
     *out = volumes_reshaped(v, made, &shape);
+    return true;
+}
+
+bool volumes_permuted(Volumes *v, const View *view, TensorId *out) {
+    Shape shape = view_shape(view);
+    uint32_t n = (uint32_t)shape_count(&shape), w = view->size[VIEW_X];
+    if (!n || !volumes_has(v, HW_OP_GATHER_PIXELS) ||
+        !volumes_has(v, HW_OP_RESHAPE))
+        return false;
+    uint32_t plane[] = {n / shape.dim[shape.rank - 1],
+                        shape.dim[shape.rank - 1]};
+    Shape flat = {4, {1, 1, view->size[VIEW_C] * view->size[VIEW_Y], w}};
+    TensorId made = volumes_reshaped(v, view->base, &flat);
+    made = volumes_pixels(v, made, plane, view_places(v->arena, view));
+    *out = volumes_reshaped(v, made, &shape);
+    return true;
+}
+
+/* The axis first, the others behind it in their order. */
+static Shape brought_first(uint32_t axis, uint32_t rank) {
+    Shape perm = {rank, {axis}};
+    for (uint32_t i = 0, k = 1; i < rank; i++)
+        if (i != axis)
+            perm.dim[k++] = i;
+    return perm;
+}
+
+bool volumes_by_channel(Volumes *v, View *view, uint32_t axis) {
+    Shape perm = brought_first(axis, view->rank), back = {.rank = view->rank};
+    View made = *view;
+    TensorId image;
+    view_transpose(&made, &perm);
+    Shape turned = view_shape(&made), lines = {4, {1, turned.dim[0], 1, 1}};
+    for (uint32_t i = 1; i < turned.rank; i++)
+        lines.dim[2] *= turned.dim[i];
+    for (uint32_t i = 0; i < perm.rank; i++)
+        back.dim[perm.dim[i]] = i;
+    if (!volumes_has(v, HW_OP_TRANSPOSE) || !volumes_has(v, HW_OP_RESHAPE) ||
+        !view_reshape(v->arena, &made, &lines))
+        return false;
+    View part = made;
+    volumes_compact(v, &part);
+    if (!volumes_image(v, &made, &image) &&
+        !volumes_in_order(v, &part, &image) &&
+        !volumes_permuted(v, &part, &image))
+        return false;
+    made = view_of_image(v->arena, image, &lines);
+    if (!view_reshape(v->arena, &made, &turned))
+        return false;
+    view_transpose(&made, &back);
+    *view = made;
     return true;
 }
 

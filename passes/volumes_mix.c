@@ -316,7 +316,8 @@ static uint32_t ways_of(Volumes *v, uint32_t k, bool turned, View *way) {
         n += volumes_see_last(v, k, &way[n]);
     for (uint32_t i = 0, seen = n; i < seen; i++) {
         way[n] = way[i];
-        n += volumes_swap(v, &way[n]);
+        n += volumes_swap(v, &way[n]) ||
+             volumes_by_channel(v, &way[n], way[n].rank - 1);
     }
     for (uint32_t i = 0; i < n && turned; i++)
         turn_last(&way[i]);

@@ -206,17 +206,29 @@ bool convert_norm_in_parts(Volumes *v) {
     return ok;
 }
 
+/* What engines take as it is, or one number a pixel. */
+static bool stays_softmax(const Volumes *v, uint32_t axis) {
+    const Shape *in = volumes_in(v, 0);
+    return volumes_plain(v, 0) &&
+           (!volumes_has(v, HW_OP_SOFTMAX) || in->rank < 3 ||
+            (in->rank == 4 && in->dim[0] == 1 && axis == 1));
+}
+
 bool convert_softmax(Volumes *v) {
-    View view;
+    View view, part;
     uint32_t axis = v->node->attr.axis.axis;
     bool line = axis + 1 == volumes_in(v, 0)->rank;
-    if (volumes_plain(v, 0) || v->node->attr.axis.groups ||
+    if (stays_softmax(v, axis) || v->node->attr.axis.groups ||
         volumes_has_act(v) ||
-        !(line ? volumes_see_last(v, 0, &view) : volumes_see(v, 0, &view)) ||
-        !volumes_compact(v, &view))
+        !(line || volumes_plain(v, 0) ? volumes_see_last(v, 0, &view)
+                                      : volumes_see(v, 0, &view)))
         return false;
-    uint32_t groups = groups_of(v, &view, axis, axis + 1);
-    if (!groups)
+    part = view;
+    uint32_t groups =
+        volumes_compact(v, &part) ? groups_of(v, &part, axis, axis + 1) : 0;
+    if (groups)
+        view = part;
+    else if (!volumes_by_channel(v, &view, axis))
         return false;
     Layer layer = layer_of(OP_SOFTMAX, "volume", view.base);
     layer.attr.axis.axis = 1;

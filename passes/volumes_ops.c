@@ -522,18 +522,27 @@ static bool stays_fc(const Volumes *v, bool token) {
                   0)));
 }
 
+/* Rows of input 0 as pixels, and its columns as channels. */
+static bool see_rows(Volumes *v, View *out) {
+    View view;
+    if (!volumes_see_last(v, 0, &view))
+        return false;
+    *out = view;
+    return (volumes_compact(v, out) &&
+            (view_moves(out, 0) != MOVES_CHANNELS || volumes_swap(v, out)) &&
+            !(view_moves(out, 0) & MOVES_CHANNELS) &&
+            !(view_moves(out, 1) & MOVES_PIXELS) &&
+            out->axis[1].n == out->size[VIEW_C]) ||
+           (*out = view, volumes_by_channel(v, out, 1));
+}
+
 bool convert_fc(Volumes *v) {
     View view;
     const Node *node = v->node;
     const Shape *in = volumes_in(v, 0);
     bool token = is_token(v);
     if (stays_fc(v, token) || node->constant[CONST_WEIGHT].i == NONE ||
-        node->act.kind == ACT_PRELU || in->rank != 2 ||
-        !volumes_see_last(v, 0, &view) || !volumes_compact(v, &view) ||
-        (view_moves(&view, 0) == MOVES_CHANNELS && !volumes_swap(v, &view)) ||
-        view_moves(&view, 0) & MOVES_CHANNELS ||
-        view_moves(&view, 1) & MOVES_PIXELS ||
-        view.axis[1].n != view.size[VIEW_C])
+        node->act.kind == ACT_PRELU || in->rank != 2 || !see_rows(v, &view))
         return false;
     uint32_t k = view.size[VIEW_C], out = node->attr.fc.out;
     bool one = view.axis[0].n == 1 && !token, same = true;

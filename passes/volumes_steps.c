@@ -196,7 +196,8 @@ static bool volume_of(Steps *s, uint32_t input, uint32_t rows, uint32_t wide,
     if (volumes_image(s->v, &view, out))
         return true;
     View part = view;
-    return volumes_compact(s->v, &part) && volumes_in_order(s->v, &part, out);
+    volumes_compact(s->v, &part);
+    return volumes_in_order(s->v, &part, out);
 }
 
 /* A state that the layer begins with; false where engines cannot read it. */

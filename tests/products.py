@@ -103,12 +103,47 @@ def all_pairs():
     return end(net, net.node("MatMul", [turned, "x"]))
 
 
+def between_channels_weighed():
+    """... with a softmax of the scores, whose rows lie along pixels."""
+    net = Net([("x", [1, 10, 12])])
+    q, k, v = (heads_of(net, linear(net, "x", 12, 12), 3, 10, 4)
+               for _ in range(3))
+    turned = [net.node("Transpose", [t], perm=[0, 1, 3, 2]) for t in (q, v)]
+    scores = net.node("MatMul", [turned[0], k])
+    scores = net.node("Softmax", [scores], axis=-1)
+    return end(net, net.node("MatMul", [scores, turned[1]]))
+
+
+def frames():
+    """Channels and rows of each column are what a frame's product is of, as
+    networks of speech have it."""
+    net = Net([("x", [1, 3, 5, 11])])
+    at = net.node("Transpose", ["x"], perm=[0, 3, 1, 2])
+    at = net.node("Reshape", [at, net.whole(1, 11, 15)])
+    return end(net, linear(net, at, 15, 8))
+
+
+def patches():
+    """Squares of an image as tokens, and back."""
+    net = Net([("x", [1, 1, 12, 8])])
+    at = net.node("Reshape", ["x", net.whole(1, 1, 3, 4, 2, 4)])
+    at = net.node("Transpose", [at], perm=[0, 2, 4, 3, 5, 1])
+    at = net.node("Reshape", [at, net.whole(1, 6, 16)])
+    at = net.node("Reshape", [linear(net, at, 16, 16),
+                              net.whole(1, 3, 2, 4, 4, 1)])
+    at = net.node("Transpose", [at], perm=[0, 5, 1, 3, 2, 4])
+    return end(net, net.node("Reshape", [at, net.whole(1, 1, 12, 8)]))
+
+
 NETS = {
     "a graph": graph_layer(),
     "a fixed graph": fixed_graph(),
     "constants of each head": fixed_by_head([1, 3, 4, 7]),
     "constants of all heads": fixed_by_head([1, 1, 4, 7]),
     "between channels": between_channels(),
+    "between channels, weighed": between_channels_weighed(),
+    "frames": frames(),
+    "patches": patches(),
     "linear attention": linear_attention(),
     "all pairs": all_pairs(),
 }
@@ -122,8 +157,8 @@ def main():
         check(name, status == 0 and not made.get("violations"),
               f"exit {status}, {made}")
         _, made = run("compile", path, "-t", MACHINE, "-o", FOLDER)
-        check(f"{name}: no product on the host",
-              made.get("engine_products", 0) and not made["host_products"],
+        check(f"{name}: no layer of the host",
+              made.get("engine_products", 0) and not made["host_layers"],
               f"{made.get('host_layers')}")
     print(f"{len(BAD)} wrong")
     return 1 if BAD else 0
