@@ -9,7 +9,7 @@
 extern const RuleSet bias_rules, clean_rules, gate_rules, delay_rules,
     emulate_rules, fold_rules, forms_rules, fuse_rules, split_rules,
     groups_rules, stride_rules, around_rules, phases_rules, sample_rules,
-    slabs_rules, pipeline_rules;
+    slabs_rules, pipeline_rules, dilation_rules;
 extern const RuleSet *const rule_sets[]; /* all, in order; NULL at the end */
 
 /* The pass of bands.c. */

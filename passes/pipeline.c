@@ -15,6 +15,7 @@ RULES(split)
 RULES(groups)
 RULES(delay)
 RULES(emulate)
+RULES(dilation)
 RULES(stride)
 RULES(around)
 RULES(phases)
@@ -52,6 +53,8 @@ const Pass passes[] = {
      "convolutions of too many channels become sums, or concats, of several"},
     {"bands", bands_run, FACT_FUSED, 0, 0,
      "layers too tall, wide or large for their engine go by rows or columns"},
+    {"dilation", run_dilation, FACT_FUSED, 0, 0,
+     "convolutions dilated beyond an engine's limit go by phases"},
     {"stride", run_stride, FACT_FUSED, 0, 0,
      "strided 1x1 convolutions become a pool and a convolution"},
     {"phases", run_phases, FACT_FUSED, 0, 0,
@@ -73,8 +76,9 @@ const Pass passes[] = {
 const uint32_t n_passes = sizeof passes / sizeof *passes;
 
 const RuleSet *const rule_sets[] = {
-    &bias_rules,     &clean_rules,   &gate_rules,   &forms_rules, &groups_rules,
-    &delay_rules,    &emulate_rules, &fold_rules,   &split_rules, &fuse_rules,
-    &stride_rules,   &phases_rules,  &sample_rules, &slabs_rules, &around_rules,
+    &bias_rules,     &clean_rules,  &gate_rules,     &forms_rules,
+    &groups_rules,   &delay_rules,  &emulate_rules,  &fold_rules,
+    &split_rules,    &fuse_rules,   &dilation_rules, &stride_rules,
+    &phases_rules,   &sample_rules, &slabs_rules,    &around_rules,
     &pipeline_rules, NULL,
 };

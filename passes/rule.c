@@ -44,6 +44,12 @@ static uint64_t strides(const ConvAttr *conv, uint32_t channels) {
     return strided ? 16 + square(2048 * (uint64_t)most) : 0;
 }
 
+/* One of a large dilation may come to be one of a smaller, with the pixels of
+ * its operand and of its result in other orders. */
+static uint64_t dilations(const ConvAttr *conv) {
+    return 2048 * ((uint64_t)conv->dilation[0] + conv->dilation[1]);
+}
+
 /* Small results weigh more: they may come to be cut from larger ones. */
 static uint64_t smallness(const Shape *out) {
     enum { SMALL = 16 };
@@ -129,7 +135,8 @@ static uint64_t weight(const Match *m, const Node *node) {
         return base + pooling(m, node, channels) + padded(g, node);
     case OP_CONV:
         return base + (node->attr.conv.groups > 1) + padded(g, node) +
-               strides(&node->attr.conv, channels) + bulk(m, node, channels) +
+               strides(&node->attr.conv, channels) +
+               dilations(&node->attr.conv) + bulk(m, node, channels) +
                smallness(&graph_tensor(g, node->out[0])->shape);
     case OP_ELTWISE:
         return base + 2 * square(node->n_in) + puts_small_first(g, node) +

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""dilations.py - convolutions dilated beyond what the engine of vision-npu takes.
+
+Of one axis, as in WaveNet, of both, as in DeepLab, alike or not, padded unevenly
+and not at all, depthwise, with an activation, with sizes that are no multiples
+of the phases. No layer is left to the host, and the simulated listing has the
+values of the reference evaluation; a dilation without few phases stays there.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+from truthlib import AMPHORA
+from write_onnx import Net
+
+BAD = []
+FOLDER = tempfile.mkdtemp(prefix="amphora-dilations-")
+MACHINE = "vision-npu"
+
+
+def check(name, right, why=""):
+    print(f"{'ok  ' if right else 'WRONG'} {name}{'' if right else ': '}"
+          f"{'' if right else why}", flush=True)
+    if not right:
+        BAD.append(name)
+
+
+def run(*arguments):
+    done = subprocess.run([AMPHORA, *arguments, "--json"],
+                          capture_output=True, check=False)
+    return done.returncode, json.loads(done.stdout or "{}")
+
+
+def ramp(n, step=0.37, size=1.0):
+    return [size * (((i * step) % 2) - 1) for i in range(n)]
+
+
+def conv(shape, kernel, dilations, pads, out=5, group=1, act="Relu"):
+    """One layer of [c, sizes...] and what follows it."""
+    net = Net([("x", [1, *shape])])
+    wide = [out, shape[0] // group, *kernel]
+    count = 1
+    for n in wide:
+        count *= n
+    at = net.node("Conv", ["x", net.floats(wide, ramp(count, 0.317, 0.5)),
+                           net.floats([out], ramp(out, 0.431))],
+                  dilations=dilations, pads=pads, group=group)
+    net.node(act, [at], "y")
+    net.output("y")
+    return net
+
+
+ENGINES = {
+    "a line, causal": conv([3, 150], [2], [64], [64, 0]),
+    "a line, not padded": conv([3, 100], [3], [32], [0, 0]),
+    "a plane": conv([4, 33, 37], [3, 3], [24, 24], [24, 24, 24, 24]),
+    "a plane, of 36": conv([4, 40, 41], [3, 3], [36, 36], [36, 36, 36, 36]),
+    "columns alone": conv([4, 9, 60], [1, 3], [1, 20], [0, 20, 0, 20]),
+    "rows more than columns": conv([4, 50, 21], [3, 3], [18, 2],
+                                   [18, 2, 18, 2]),
+    "depthwise": conv([6, 30, 30], [3, 3], [18, 18], [18, 18, 18, 18], 6, 6),
+    "unevenly padded": conv([4, 44, 39], [3, 3], [18, 17], [5, 17, 9, 3]),
+    "a sigmoid behind": conv([3, 90], [3], [24], [24, 24], act="Sigmoid"),
+}
+HOST = {"many phases": conv([2, 300], [2], [131], [131, 0])}
+
+
+def main():
+    path = os.path.join(FOLDER, "net.onnx")
+    for name, net in [*ENGINES.items(), *HOST.items()]:
+        net.write(path)
+        status, made = run("verify", path, "-t", MACHINE, "--tolerance", "1e-5")
+        check(name, status == 0 and not made.get("violations"),
+              f"exit {status}, {made}")
+        _, made = run("compile", path, "-t", MACHINE, "-o", FOLDER)
+        host = [h["kind"] for h in made.get("host_layers", ["none made"])]
+        check(f"{name}: where it runs",
+              "conv" in host if name in HOST else not host, f"{host}")
+    print(f"{len(BAD)} wrong")
+    return 1 if BAD else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
