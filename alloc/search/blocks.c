@@ -36,8 +36,14 @@ static const StageWay band_ways[] = {{.bands = 4},
  * multiple of `GRAIN`, so that memories share them. */
 static const uint32_t lower[] = {0, 4, 8, 16, 24, 32, 40, 48, 64};
 enum { GRAIN = 4 };
-/* Of volumes whose weights stay where there is room. */
-static const Aims all_aims[] = {{true, true}, {false, true}, {false, false}};
+/* What volumes are planned for, beside all runs reading their weights again. */
+static const struct {
+    bool stay; /* as if weights for which the rest has room stayed */
+    Aims aims;
+} volume_ways[] = {{false, {false, true}},
+                   {true, {true, true}},
+                   {true, {false, true}},
+                   {true, {false, false}}};
 #define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
 /* ---- tensors ---- */
@@ -349,11 +355,9 @@ static void try_best(Staging *s, uint64_t size, Volumes *best) {
         try_volumes(s, size, v);
 }
 
-/* Tensors within so many bytes, as if all runs read their weights again, and as
- * if weights for which the rest has room stayed: only blocks tell which is
- * right. The same with room for transfers to hide. The height of the lowest; 0:
- * they do not fit. */
-static uint64_t try_both(Staging *s, uint64_t size, uint64_t within) {
+/* Tensors within so many bytes, by all ways: only blocks tell which is right.
+ * The height of the lowest; 0: they do not fit. */
+static uint64_t try_within(Staging *s, uint64_t size, uint64_t within) {
     Volumes *read = volumes_within(s, within, 0, (Aims){0});
     if (!read->plan)
         return 0;
@@ -363,17 +367,18 @@ static uint64_t try_both(Staging *s, uint64_t size, uint64_t within) {
     if (within == size && !own)
         return height;
     uint64_t aside = own ? size : size - within;
-    uint32_t n = read->plan->keeps_all ? 0 : LENGTH(all_aims);
+    uint32_t n = read->plan->keeps_all ? 0 : LENGTH(volume_ways);
     for (uint32_t i = 0; i < n; i++) {
-        Aims aims = all_aims[i];
+        Aims aims = volume_ways[i].aims;
         if (aims.fills && !aims.hides && !may_fill(s->schedule->spec))
             continue;
-        Volumes *stay = volumes_within(s, within, aside, aims);
-        if (!stay->plan || is_same(read->plan, stay->plan))
+        Volumes *other =
+            volumes_within(s, within, volume_ways[i].stay ? aside : 0, aims);
+        if (!other->plan || is_same(read->plan, other->plan))
             continue;
-        try_best(s, size, stay);
-        if (!aims.hides && stay->plan->am_height < height)
-            height = stay->plan->am_height;
+        try_best(s, size, other);
+        if (!aims.hides && other->plan->am_height < height)
+            height = other->plan->am_height;
     }
     return height;
 }
@@ -401,7 +406,7 @@ static void try_shares(Staging *s, uint64_t size) {
             continue;
         BestBlocks last[PLAN_OBJECTIVES];
         memcpy(last, s->own, sizeof last);
-        height = try_both(s, size, within);
+        height = try_within(s, size, within);
         if (!height)
             break;
         idle = gained(s, last) || !s->own->found ? 0 : idle + 1;
