@@ -451,6 +451,8 @@ void plan_large(Arena *arena, const PackProblem *problem, PackResult *result) {
     bool fits = least < UINT64_MAX;
     if (!fits || least - bound > bound / NEAR)
         fits |= lay_lower(problem, least, result);
+    if (fits) /* another planner may have left some without a pool */
+        memset(result->pool, 0, problem->n_bufs * sizeof *result->pool);
     result->failed = PACK_NO_BUFFER;
     result->status = fits ? PACK_FITS : PACK_FAILS;
 }

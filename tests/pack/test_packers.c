@@ -687,6 +687,8 @@ static void test_squeeze(void **state) {
         problem.any_fit = true; /* one in which large finds none */
         problem.pool[0].size = large.height[0] - 1;
         assert_int_equal(run(f, &problem, "squeeze").status, PACK_FITS);
+        problem.pool[0].size = (low.height[0] + large.height[0]) / 2;
+        assert_int_equal(run(f, &problem, "portfolio").status, PACK_FITS);
     }
 }
 
