@@ -114,6 +114,7 @@ static void judge_outputs(Runs *r, uint32_t call, const float *const *outputs) {
     Verdict *v = r->verdict;
     const float *const *own =
         simulated_outputs(r->scratch, r->p->original, v->listing, outputs);
+    compare_outputs(&v->comparison, own);
     v->simulated = expect_join(
         v->simulated, calls_compare(r->scratch, r->calls, call, own,
                                     r->own->tolerance));
@@ -167,10 +168,11 @@ static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
     Runs runs = {arena, arena_new("call"), options, own, p, &calls, out};
     bool ran = simulate(&runs, diag);
     if (ran) {
+        const Comparison *c = &out->comparison;
         bool met = !out->reference.output && !out->simulated.output &&
                    out->simulated.outputs == out->reference.outputs;
-        out->ok = !out->comparison.first.layer && !out->sim->n_violations &&
-                  (out->comparison.layers > 0 || !out->listing->n) && met;
+        bool any = c->layers + c->outputs > 0 || !out->listing->n;
+        out->ok = !c->first.layer && !out->sim->n_violations && any && met;
     }
     arena_free(runs.scratch);
     return ran;

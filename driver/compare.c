@@ -156,3 +156,22 @@ void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
                        output->value[i], &by);
             }
 }
+
+void compare_outputs(Comparison *c, const float *const *got) {
+    const Graph *g = c->pipeline->original;
+    for (uint32_t i = 0; i < g->output.n; i++) {
+        TensorId tensor = g->output.at[i];
+        const float *value = c->reference.at[tensor.i];
+        if (!value || !got[i])
+            continue;
+        const Tensor *t = graph_tensor(g, tensor);
+        uint32_t n_c, h, w;
+        shape_chw(&t->shape, &n_c, &h, &w);
+        Measure by = measure_of(c, tensor);
+        c->outputs++;
+        for (uint64_t at = 0, n = shape_count(&t->shape); at < n; at++)
+            record(c, t->name, (uint32_t)(at / w / h % n_c),
+                   (uint32_t)(at / w % h), (uint32_t)(at % w), value[at],
+                   got[i][at], &by);
+    }
+}

@@ -21,6 +21,7 @@ typedef struct Comparison {
     double tolerance;
     uint32_t layers;    /* instructions compared... */
     uint32_t quantised; /* ...and how many of them wrote codes */
+    uint32_t outputs;   /* of the network, compared */
     bool *seen;         /* by instruction: it was one of them */
     double max_error; /* of real numbers: |got - expected| / greatest |expected|
                        * of the tensor (of a sum: at least a thousandth of that
@@ -43,5 +44,8 @@ uint32_t compare_missing(const Comparison *c, const char *names[COMPARE_NAMES]);
 
 /* A SimObserver; context is the Comparison. */
 void compare_observe(void *context, uint32_t insn, const SimOutput *output);
+
+/* What the listing leaves in the network's outputs, in their order. */
+void compare_outputs(Comparison *c, const float *const *got);
 
 #endif

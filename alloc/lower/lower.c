@@ -218,7 +218,7 @@ bool actions_make(Attempt *a, Diag *diag, const Buffers *buffers,
         step_actions(&e, &a->f->schedule->step[e.step]);
     emit_drop_needless(&e);
     memset(plan->memory_used, 0, sizeof plan->memory_used);
-    if (emit_gives_up(&e))
+    if (emit_gives_up(&e) || e.homeless)
         return false;
     emit_spread(&e);
     if (!regions_place(&e.regions, diag, plan->memory_used))

@@ -38,9 +38,13 @@ uint32_t emit_home(Emit *e, TensorId t) {
     uint32_t c;
     TensorId root = home_of(e->d, t, &c);
     uint32_t *region = &e->home[root.i];
+    const HwSpec *spec = e->f->spec;
+    bool homeless = spec->backing < 0;
+    e->homeless |= homeless;
     if (*region == NONE)
-        *region =
-            region_add(&e->regions, root, (uint32_t)e->f->spec->backing, true);
+        *region = region_add(
+            &e->regions, root,
+            (uint32_t)(homeless ? spec->output : spec->backing), true);
     return emit_outside(e, t, *region, c);
 }
 

@@ -166,7 +166,8 @@ static double saved(const Slices *s, uint32_t i, uint32_t n) {
     const Action *run = &s->plan->action[i];
     const HwSpec *spec = s->plan->schedule->spec;
     const Sliced *of = &s->of[i];
-    double latency = spec->memory[spec->backing].latency * spec->clock;
+    int32_t far = spec->backing < 0 ? spec->output : spec->backing;
+    double latency = spec->memory[far].latency * spec->clock;
     double sliced = (double)slices_cycles(s, run, n);
     double costs = sliced - (double)of->cycles;
     double free = sliced - (double)of->beside, waits = (double)of->waits;

@@ -218,10 +218,14 @@ static bool is_better(PlanObjective objective, const BestBlocks *a,
            (!b->found || plan_cost_less(objective, &a->cost, &b->cost));
 }
 
-static void take(Staging *s, const Blocks *b, const Plan *plan) {
+static PlanCost cost_of(Staging *s, const Plan *plan) {
     Traffic traffic = plan_traffic(plan);
-    PlanCost cost = {cycles_of(s, plan), traffic.moved + traffic.weights,
-                     traffic.instructions, height_of(plan)};
+    return (PlanCost){cycles_of(s, plan), traffic.moved + traffic.weights,
+                      traffic.instructions, height_of(plan)};
+}
+
+static void take(Staging *s, const Blocks *b, const Plan *plan) {
+    PlanCost cost = cost_of(s, plan);
     if (cost.cycles == UINT64_MAX)
         return;
     archive_add(&s->archive, &(Candidate){s->number++, cost});
@@ -471,15 +475,15 @@ static void sizes_try(Staging *s) {
 }
 
 /* The plan of the best, which is legal in the real memory. */
-static Plan *plan_of(const Staging *s) {
+static Plan *plan_of(Staging *s) {
     const BestBlocks *all = &s->all[s->options->objective];
     Plan *plan = ARENA_NEW(s->arena, Plan);
     const Schedule *within =
         schedule_within(s->arena, s->schedule, all->best.size);
     if (blocks_plan(s->arena, within, &all->best, NULL, plan) != STAGED)
         return NULL;
+    plan->cost = cost_of(s, plan);
     plan->schedule = s->schedule;
-    plan->cost = all->cost;
     if (s->options->cycles) /* which its own clock may not know */
         plan->cost.cycles = s->options->cycles(s->options->context, plan);
     if (all->best.size < s->schedule->spec->memory[0].size)
