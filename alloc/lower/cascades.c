@@ -271,12 +271,13 @@ static void emit_stripes(Emit *e, const Cascade *g) {
     CascadeRuns runs = emit_cascade_begin(e, g);
     for (uint32_t i = 0; i < g->end - g->first; i++)
         runs.all[i] = stripes;
-    for (uint32_t k = 0; k < stripes && !emit_gives_up(e); k++) {
-        if (!stripe_make(e->f, g, k, stripe))
-            bug("a stripe of a group cannot be computed");
-        emit_stripe(&runs, member, stripe, most);
+    for (uint32_t k = 0; k < stripes && !emit_gives_up(e) && !e->lost; k++) {
+        e->lost = !stripe_make(e->f, g, k, stripe);
+        if (!e->lost)
+            emit_stripe(&runs, member, stripe, most);
     }
-    emit_cascade_end(&runs);
+    if (!e->lost)
+        emit_cascade_end(&runs);
 }
 
 void emit_cascade(Emit *e, const Cascade *g) {

@@ -25,7 +25,7 @@ typedef struct Emit {
     uint32_t *stored;  /* by tensor: how many of its last channels are home, or
                         * of its first: Alias class.retains_end */
     uint32_t *home;    /* by tensor: its region in backing memory, or NONE */
-    bool homeless;     /* something is to lie there, and there is none */
+    bool lost;         /* it cannot be made as was decided */
     uint32_t step, number;
 } Emit;
 

@@ -214,11 +214,12 @@ bool actions_make(Attempt *a, Diag *diag, const Buffers *buffers,
     e.output = nones(a->f->arena, a->f->g->tensor.n);
     e.home = nones(a->f->arena, a->f->g->tensor.n);
     place_inputs(&e);
-    for (; e.step < a->f->schedule->n_steps && !emit_gives_up(&e); e.step++)
+    for (; e.step < a->f->schedule->n_steps && !emit_gives_up(&e) && !e.lost;
+         e.step++)
         step_actions(&e, &a->f->schedule->step[e.step]);
     emit_drop_needless(&e);
     memset(plan->memory_used, 0, sizeof plan->memory_used);
-    if (emit_gives_up(&e) || e.homeless)
+    if (emit_gives_up(&e) || e.lost)
         return false;
     emit_spread(&e);
     if (!regions_place(&e.regions, diag, plan->memory_used))

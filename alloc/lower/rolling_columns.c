@@ -103,8 +103,8 @@ void emit_lines(Emit *e, const Cascade *g) {
     t.lines = *cascade_lines(e->d, g);
     t.lines.at.at = ARENA_COPY(e->arena, LineRing, t.lines.at.at, t.lines.at.n);
     lines_number(&t.lines);
-    if (!lines_roll(e->f, g, &t.lines, turn_count, &t) ||
-        !lines_roll(e->f, g, &t.lines, turn_emit, &t))
-        bug("columns of a group cannot be computed");
-    emit_cascade_end(&t.runs);
+    e->lost |= !lines_roll(e->f, g, &t.lines, turn_count, &t) ||
+               !lines_roll(e->f, g, &t.lines, turn_emit, &t);
+    if (!e->lost)
+        emit_cascade_end(&t.runs);
 }

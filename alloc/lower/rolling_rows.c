@@ -85,8 +85,8 @@ void emit_rings(Emit *e, const Cascade *g) {
     Turn r = {.e = e, .g = g, .runs = emit_cascade_begin(e, g)};
     r.rings = *cascade_rings(e->d, g);
     r.rings.at.at = ARENA_COPY(e->arena, Ring, r.rings.at.at, r.rings.at.n);
-    if (!cascade_roll(e->f, g, count_runs, &r) ||
-        !cascade_roll(e->f, g, run_rows, &r))
-        bug("rows of a group cannot be computed");
-    emit_cascade_end(&r.runs);
+    e->lost |= !cascade_roll(e->f, g, count_runs, &r) ||
+               !cascade_roll(e->f, g, run_rows, &r);
+    if (!e->lost)
+        emit_cascade_end(&r.runs);
 }

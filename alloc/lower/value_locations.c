@@ -40,7 +40,7 @@ uint32_t emit_home(Emit *e, TensorId t) {
     uint32_t *region = &e->home[root.i];
     const HwSpec *spec = e->f->spec;
     bool homeless = spec->backing < 0;
-    e->homeless |= homeless;
+    e->lost |= homeless;
     if (*region == NONE)
         *region = region_add(
             &e->regions, root,
