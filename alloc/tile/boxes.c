@@ -312,7 +312,7 @@ static Mode boxes_search(const Facts *f, NodeId id, uint64_t free,
         return mode;
     b->doubled = doubled;
     if (doubled)
-        b->n[2] = b->n[3] = 1;
+        b->n[3] = 1;
     for (uint32_t i = 0; i < b->n[0]; i++)
         for (uint32_t k = 0; k < b->n[1]; k++)
             try_spot(b, (Size){&b->cut[0][i], &b->cut[1][k], NULL, NULL}, free,
@@ -388,18 +388,28 @@ static uint64_t volumes_bytes(const Boxes *b) {
            b->f->spec->element;
 }
 
-bool boxes_hide(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
-                Mode *mode) {
+/* What boxes of the mode move; of one set, all that is loaded and stored counts
+ * again, as nothing hides it, and of two that of a box. */
+static bool mode_cost(const Boxes *b, const Mode *mode, bool doubled,
+                      uint64_t *cost) {
+    BoxCuts cuts;
+    if (!cuts_of(b, mode, &cuts))
+        return false;
+    *cost = cost_of(b, &cuts.size, mode->channels_outer) +
+            volumes_bytes(b) / (doubled ? boxes_of(&cuts.size) : 1);
+    return true;
+}
+
+bool boxes_hide(const Facts *f, NodeId id, uint32_t rows, bool pair,
+                uint64_t free, Mode *mode) {
     Boxes box, *b = &box;
     Mode best, stripe;
-    BoxCuts own, high;
+    uint64_t own, high;
     if (!boxes_open(f, id, b) || !choose(f, id, free, true, &best))
         return false;
     stripe = stripe_of(b, rows);
-    uint64_t shown = volumes_bytes(b);
-    if (!cuts_of(b, &stripe, &high) || !cuts_of(b, &best, &own) ||
-        cost_of(b, &own.size, false) + shown / boxes_of(&own.size) >=
-            cost_of(b, &high.size, false) + shown)
+    if (!mode_cost(b, &stripe, pair, &high) ||
+        !mode_cost(b, &best, true, &own) || own >= high)
         return false;
     *mode = best;
     mode->doubled = true;

@@ -293,9 +293,10 @@ static bool row_tiles_next(Decisions *d, NodeId id, uint64_t free) {
     uint32_t rows = lower_row_tiles(d, id, free);
     uint32_t channels = smaller_channel_tiles(d, id, rows, free);
     if (rows && !channels &&
-        (boxes_pay(d->f, id, rows, free, mode) ||
-         (d->config->aims.hides && !pair_fits(d->f, id, rows, free) &&
-          boxes_hide(d->f, id, rows, free, mode))))
+        ((d->config->aims.hides &&
+          boxes_hide(d->f, id, rows, pair_fits(d->f, id, rows, free), free,
+                     mode)) ||
+         boxes_pay(d->f, id, rows, free, mode)))
         return true;
     bool may = channels || fits_by_rows(d->f, id);
     return (!may && boxes_next(d, id, free)) ||

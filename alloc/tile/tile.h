@@ -105,9 +105,9 @@ bool boxes_choose(const Facts *f, NodeId node, uint64_t free, Mode *mode);
 bool boxes_pay(const Facts *f, NodeId node, uint32_t rows, uint64_t free,
                Mode *mode);
 /* Two of which have places, so that transfers hide, if that is worth what they
- * move more than stripes of so many rows, of which one has. */
-bool boxes_hide(const Facts *f, NodeId node, uint32_t rows, uint64_t free,
-                Mode *mode);
+ * move more than stripes of so many rows, of which one has, or a pair. */
+bool boxes_hide(const Facts *f, NodeId node, uint32_t rows, bool pair,
+                uint64_t free, Mode *mode);
 /* The smallest there are, whatever is free, and however many. */
 bool boxes_smallest(const Facts *f, NodeId node, Mode *mode);
 /* Bytes of one with its operands; UINT64_MAX: they have no places. */
