@@ -47,7 +47,7 @@ static uint64_t strides(const ConvAttr *conv, uint32_t channels) {
 /* One of a large dilation may come to be one of a smaller, with the pixels of
  * its operand and of its result in other orders. */
 static uint64_t dilations(const ConvAttr *conv) {
-    return 2048 * ((uint64_t)conv->dilation[0] + conv->dilation[1]);
+    return 2048 * ((uint64_t)conv->dilation[0] + conv->dilation[1] - 2);
 }
 
 /* Small results weigh more: they may come to be cut from larger ones. */
