@@ -54,7 +54,9 @@ const Pass passes[] = {
     {"bands", bands_run, FACT_FUSED, 0, 0,
      "layers too tall, wide or large for their engine go by rows or columns"},
     {"dilation", run_dilation, FACT_FUSED, 0, 0,
-     "convolutions dilated beyond an engine's limit go by phases"},
+     "convolutions dilated beyond an engine's limit go by phases, or with "
+     "zeros "
+     "between their taps"},
     {"stride", run_stride, FACT_FUSED, 0, 0,
      "strided 1x1 convolutions become a pool and a convolution"},
     {"phases", run_phases, FACT_FUSED, 0, 0,

@@ -44,10 +44,12 @@ static uint64_t strides(const ConvAttr *conv, uint32_t channels) {
     return strided ? 16 + square(2048 * (uint64_t)most) : 0;
 }
 
-/* One of a large dilation may come to be one of a smaller, with the pixels of
- * its operand and of its result in other orders. */
+/* One whose taps lie far apart may come to have fewer, or others between. */
 static uint64_t dilations(const ConvAttr *conv) {
-    return 2048 * ((uint64_t)conv->dilation[0] + conv->dilation[1] - 2);
+    uint64_t apart = 0;
+    for (uint32_t a = 0; a < 2; a++)
+        apart += (uint64_t)(conv->dilation[a] - 1) * (conv->kernel[a] - 1);
+    return 2048 * apart;
 }
 
 /* Small results weigh more: they may come to be cut from larger ones. */

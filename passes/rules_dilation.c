@@ -1,5 +1,6 @@
-/* rules_dilation.c - convolutions whose dilation is beyond an engine's limit,
- * by phases.
+/* rules_dilation.c - convolutions whose taps lie far apart: taps that read
+ * padding alone go, and dilations beyond an engine's limit go by phases, or get
+ * taps of zeros between, whatever is less work and fits.
  *
  * Rows y, y + m, y + 2 m... see each other alone where the dilation d is a
  * multiple of m: they are a convolution of dilation d / m of their own. All m
@@ -8,6 +9,92 @@
  * back into their order. Columns likewise.
  */
 #include "passes/passes_int.h"
+
+/* ---- other taps ---- */
+
+/* Taps [first, first + kernel) of the weights, each `apart` behind the other;
+ * what lies between, and outside, are zeros. */
+typedef struct Taps {
+    uint32_t first[2], kernel[2], apart[2];
+} Taps;
+
+/* Place of a tap of the new kernel in the old one; NONE: zeros. */
+static uint32_t tap_from(const Taps *t, uint32_t axis, uint32_t i) {
+    return i % t->apart[axis] ? NONE : t->first[axis] + i / t->apart[axis];
+}
+
+static void take_taps(Match *m, const Taps *t) {
+    Node *node = match_node(m, 0);
+    const Const *is = graph_const(m->g, node->constant[CONST_WEIGHT]);
+    Shape shape = is->shape;
+    uint32_t h = shape.dim[2], w = shape.dim[3];
+    double *old = ARENA_ARRAY(m->context->scratch, double, shape_count(&shape));
+    const_read_f64(is, old);
+    for (uint32_t a = 0; a < 2; a++)
+        node->attr.conv.kernel[a] = shape.dim[2 + a] = t->kernel[a];
+    size_t n = (size_t)shape.dim[0] * shape.dim[1];
+    double *made = ARENA_ARRAY(m->g->arena, double, shape_count(&shape)), *to;
+    to = made;
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t y = 0; y < t->kernel[0]; y++)
+            for (uint32_t x = 0; x < t->kernel[1]; x++, to++) {
+                uint32_t at[] = {tap_from(t, 0, y), tap_from(t, 1, x)};
+                *to = at[0] == NONE || at[1] == NONE
+                          ? 0
+                          : old[(i * h + at[0]) * w + at[1]];
+            }
+    node->constant[CONST_WEIGHT] = graph_add_const(
+        m->g, (Const){.shape = shape, .kind = CONST_F64, .data = made});
+}
+
+/* ---- taps that read padding alone ---- */
+
+/* The convolution without such taps of a dilated axis, and which are left;
+ * false where all read more. */
+static bool drop_taps(const Match *m, ConvAttr *conv, Taps *t) {
+    uint32_t all = 0;
+    for (uint32_t a = 0; a < 2; a++) {
+        uint64_t in = match_in(m, 0)->shape.dim[2 + a];
+        uint64_t out = match_out(m, 0)->shape.dim[2 + a];
+        uint32_t *kernel = &conv->kernel[a], *pad = &conv->pad[a],
+                 d = conv->dilation[a], *end = &conv->pad_end[a];
+        *t = (Taps){.first = {t->first[0], 0}, .apart = {1, 1}};
+        for (; d > 1 && *kernel > 1 && *pad >= d &&
+               *pad > (out - 1) * conv->stride[a];
+             all++, t->first[a]++, *pad -= d)
+            (*kernel)--;
+        for (; d > 1 && *kernel > 1 && *end >= d &&
+               (uint64_t)(*kernel - 1) * d >= in + *pad;
+             all++, *end -= d)
+            (*kernel)--;
+        if (*kernel == 1)
+            conv->dilation[a] = 1;
+    }
+    t->kernel[0] = conv->kernel[0];
+    t->kernel[1] = conv->kernel[1];
+    return all > 0;
+}
+
+static bool has_weights(const Match *m) {
+    return match_node(m, 0)->constant[CONST_WEIGHT].i != NONE;
+}
+
+static bool reads_padding(const Match *m) {
+    ConvAttr conv = match_node(m, 0)->attr.conv;
+    Taps t = {0};
+    return has_weights(m) && match_in(m, 0)->shape.rank == 4 &&
+           drop_taps(m, &conv, &t);
+}
+
+static void drop_padding(Match *m) {
+    ConvAttr conv = match_node(m, 0)->attr.conv;
+    Taps t = {0};
+    drop_taps(m, &conv, &t);
+    take_taps(m, &t);
+    match_node(m, 0)->attr.conv = conv;
+}
+
+/* ---- phases ---- */
 
 /* How the convolution goes along an axis: 0 rows, 1 columns. */
 typedef struct Phases {
@@ -45,50 +132,141 @@ static Node of_phases(const Node *node, const Phases p[2], Shape *in,
     return made;
 }
 
-enum { MOST_PHASES = 64, MOST_PIXELS = 1 << 22 };
+enum { MOST_PHASES = 64 };
 
 static bool has_phases(const ConvAttr *conv, uint32_t axis, uint32_t m) {
     return m == 1 || (conv->kernel[axis] > 1 && conv->stride[axis] == 1 &&
                       conv->dilation[axis] % m == 0);
 }
 
-/* Whether an engine takes so many. */
-static bool takes_phases(const Match *m, const Phases p[2]) {
-    Shape in = match_in(m, 0)->shape, out = match_out(m, 0)->shape;
-    Node phased = of_phases(match_node(m, 0), p, &in, &out);
-    return (uint64_t)in.dim[2] * in.dim[3] <= MOST_PIXELS &&
-           candidate_engine(m, &phased, &in, &out) >= 0;
-}
+/* What a pair of numbers of phases, or of parts of a dilation, is judged by. */
+typedef uint64_t WorkOf(const Match *m, uint32_t y, uint32_t x);
 
-/* The fewest that an engine takes. */
-static bool find_phases(const Match *m, Phases best[2]) {
+/* The pair of least work by axis; false where none will do. */
+static bool find_pair(const Match *m, WorkOf *work, uint32_t pair[2],
+                      uint64_t *least) {
     const ConvAttr *conv = &match_node(m, 0)->attr.conv;
-    const Shape *in = &match_in(m, 0)->shape, *out = &match_out(m, 0)->shape;
-    uint32_t least = UINT32_MAX;
+    *least = UINT64_MAX;
     for (uint32_t y = 1; y <= MOST_PHASES; y++)
         for (uint32_t x = 1; has_phases(conv, 0, y) && x <= MOST_PHASES; x++) {
-            const Phases p[] = {phases_of(conv, in, out, 0, y),
-                                phases_of(conv, in, out, 1, x)};
-            if (y * x < 2 || y * x >= least || !has_phases(conv, 1, x) ||
-                !takes_phases(m, p))
+            uint64_t by = y * x > 1 && has_phases(conv, 1, x) ? work(m, y, x)
+                                                              : UINT64_MAX;
+            if (by >= *least)
                 continue;
-            least = y * x;
-            best[0] = p[0];
-            best[1] = p[1];
+            *least = by;
+            pair[0] = y;
+            pair[1] = x;
         }
-    return least < UINT32_MAX;
+    return *least < UINT64_MAX;
 }
 
-static bool is_too_dilated(const Match *m) {
-    Phases p[2];
+static bool fits(const Match *m, const Shape *in, const Shape *out) {
     const HwSpec *spec = m->context->spec;
-    const Node *node = match_node(m, 0);
-    const ConvAttr *conv = &node->attr.conv;
+    const Volume a = {.c = in->dim[1], .h = in->dim[2], .w = in->dim[3]};
+    const Volume b = {.c = out->dim[1], .h = out->dim[2], .w = out->dim[3]};
+    for (uint32_t i = 0; i < spec->n_active; i++)
+        if (layout_bytes(spec->memory[i].layout, &a) +
+                layout_bytes(spec->memory[i].layout, &b) <=
+            spec->memory[i].size)
+            return true;
+    return false;
+}
+
+static uint64_t work_of_phases(const Match *m, uint32_t y, uint32_t x) {
+    const Shape *is = &match_in(m, 0)->shape, *made = &match_out(m, 0)->shape;
+    const ConvAttr *conv = &match_node(m, 0)->attr.conv;
+    const Phases p[] = {phases_of(conv, is, made, 0, y),
+                        phases_of(conv, is, made, 1, x)};
+    Shape in = *is, out = *made;
+    Node phased = of_phases(match_node(m, 0), p, &in, &out);
+    bool can = hwspec_engine(m->context->spec, HW_OP_GATHER_PIXELS) >= 0 &&
+               fits(m, is, &in) && fits(m, &out, made) &&
+               candidate_engine(m, &phased, &in, &out) >= 0;
+    return can ? (uint64_t)out.dim[2] * out.dim[3] * conv->kernel[0] *
+                     conv->kernel[1]
+               : UINT64_MAX;
+}
+
+/* ---- zeros between ---- */
+
+static Node with_zeros(const Match *m, uint32_t y, uint32_t x) {
+    Node node = *match_node(m, 0);
+    const uint32_t by[] = {y, x};
+    for (uint32_t a = 0; a < 2; a++) {
+        node.attr.conv.dilation[a] /= by[a];
+        node.attr.conv.kernel[a] = (node.attr.conv.kernel[a] - 1) * by[a] + 1;
+    }
+    return node;
+}
+
+/* Whether what a row of the result reads fits beside it. */
+static bool row_fits(const Match *m, const ConvAttr *conv) {
+    Shape in = match_in(m, 0)->shape, out = match_out(m, 0)->shape;
+    uint64_t rows = (uint64_t)conv->dilation[0] * (conv->kernel[0] - 1) + 1;
+    in.dim[2] = rows < in.dim[2] ? (uint32_t)rows : in.dim[2];
+    out.dim[2] = 1;
+    return fits(m, &in, &out);
+}
+
+/* An engine that dilates at all goes on to do so; weights that are loaded might
+ * have no room. */
+static bool may_have_zeros(const Match *m, const ConvAttr *conv) {
+    return !m->context->spec->weights &&
+           (conv->dilation[0] > 1 || conv->dilation[1] > 1) &&
+           row_fits(m, conv);
+}
+
+static uint64_t work_of_zeros(const Match *m, uint32_t y, uint32_t x) {
+    enum { MOST_WEIGHTS = 1 << 25 };
+    Node node = with_zeros(m, y, x);
+    const Shape *in = &match_in(m, 0)->shape, *out = &match_out(m, 0)->shape;
+    const Shape *weight =
+        &graph_const(m->g, node.constant[CONST_WEIGHT])->shape;
+    uint64_t taps =
+        (uint64_t)node.attr.conv.kernel[0] * node.attr.conv.kernel[1];
+    bool can = taps * weight->dim[0] * weight->dim[1] <= MOST_WEIGHTS &&
+               may_have_zeros(m, &node.attr.conv) &&
+               candidate_engine(m, &node, in, out) >= 0;
+    return can ? taps * out->dim[2] * out->dim[3] : UINT64_MAX;
+}
+
+/* ---- which ---- */
+
+/* Whether phases, or else zeros, make an engine take it. */
+static bool goes(const Match *m, bool by_phases, uint32_t pair[2]) {
+    const ConvAttr *conv = &match_node(m, 0)->attr.conv;
     const Shape *in = &match_in(m, 0)->shape;
-    return spec && (conv->dilation[0] > 1 || conv->dilation[1] > 1) &&
-           in->rank == 4 && in->dim[0] == 1 &&
-           hwspec_engine(spec, HW_OP_GATHER_PIXELS) >= 0 &&
-           match_engine(m, 0) < 0 && find_phases(m, p);
+    uint32_t other[2];
+    uint64_t phases, zeros;
+    if (!m->context->spec || !has_weights(m) || in->rank != 4 ||
+        in->dim[0] != 1 || (conv->dilation[0] < 2 && conv->dilation[1] < 2) ||
+        match_engine(m, 0) >= 0)
+        return false;
+    find_pair(m, work_of_phases, by_phases ? pair : other, &phases);
+    find_pair(m, work_of_zeros, by_phases ? other : pair, &zeros);
+    return by_phases ? phases < UINT64_MAX && phases <= zeros : zeros < phases;
+}
+
+static bool has_phases_to_go_by(const Match *m) {
+    uint32_t pair[2];
+    return goes(m, true, pair);
+}
+
+static bool has_room_for_zeros(const Match *m) {
+    uint32_t pair[2];
+    return goes(m, false, pair);
+}
+
+static void put_zeros(Match *m) {
+    uint32_t by[2];
+    if (!goes(m, false, by))
+        bug("rule dilation-zeros: there are no parts");
+    Node node = with_zeros(m, by[0], by[1]);
+    const ConvAttr *conv = &node.attr.conv;
+    Taps t = {.kernel = {conv->kernel[0], conv->kernel[1]},
+              .apart = {by[0], by[1]}};
+    take_taps(m, &t);
+    match_node(m, 0)->attr.conv = *conv;
 }
 
 /* ---- pixels ---- */
@@ -129,10 +307,13 @@ static Attrs plane_of(const uint32_t plane[2]) {
 }
 
 static void go_by_phases(Match *m) {
-    Phases p[2];
+    uint32_t by[2];
     Shape in = match_in(m, 0)->shape, out = match_out(m, 0)->shape;
-    if (!find_phases(m, p))
+    const ConvAttr *is = &match_node(m, 0)->attr.conv;
+    if (!goes(m, true, by))
         bug("rule dilation: there are no phases");
+    const Phases p[] = {phases_of(is, &in, &out, 0, by[0]),
+                        phases_of(is, &in, &out, 1, by[1])};
     const uint32_t size[] = {in.dim[2], in.dim[3]};
     const uint32_t last[] = {out.dim[2], out.dim[3]};
     Node like = of_phases(match_node(m, 0), p, &in, &out);
@@ -167,13 +348,26 @@ static void go_by_phases(Match *m) {
 }
 
 static const Rule rules[] = {
-    {"dilation",
+    {"padding-taps",
      1,
      {OPS(CONV)},
-     is_too_dilated,
+     reads_padding,
+     drop_padding,
+     "taps of which all windows read padding alone add nothing"},
+    {"dilation-phases",
+     1,
+     {OPS(CONV)},
+     has_phases_to_go_by,
      go_by_phases,
      "rows that meet in windows lie side by side, where an engine gathers "
      "pixels and its dilations are too small"},
+    {"dilation-zeros",
+     1,
+     {OPS(CONV)},
+     has_room_for_zeros,
+     put_zeros,
+     "a larger kernel with zeros between its taps, where that is less work or "
+     "the phases do not fit"},
 };
 const RuleSet dilation_rules = {"dilation", sizeof rules / sizeof *rules,
                                 rules};

@@ -64,7 +64,19 @@ ENGINES = {
     "unevenly padded": conv([4, 44, 39], [3, 3], [18, 17], [5, 17, 9, 3]),
     "a sigmoid behind": conv([3, 90], [3], [24], [24, 24], act="Sigmoid"),
 }
-HOST = {"many phases": conv([2, 300], [2], [131], [131, 0])}
+ENGINES |= {
+    "taps in the padding": conv([4, 9, 12], [3, 3], [24, 24],
+                                [24, 24, 24, 24]),
+    "some taps in the padding": conv([4, 30, 40], [5, 3], [18, 18],
+                                     [36, 18, 36, 18]),
+    # a volume of which a row and what it reads fit, but not its phases
+    "zeros between": conv([48, 100, 120], [3, 3], [18, 18], [18, 18, 18, 18],
+                          4),
+}
+HOST = {
+    "many phases": conv([2, 300], [2], [131], [131, 0]),
+    "too large": conv([60, 260, 250], [3, 3], [96, 96], [96, 96, 96, 96], 4),
+}
 
 
 def main():

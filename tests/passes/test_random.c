@@ -613,7 +613,8 @@ MACHINE(k210, "k210", "rewrites.act_of_codes", "false")
 MACHINE(gemmini, "gemmini-16", NULL, NULL)
 
 /* The networks are random enough to need every row but those that cut stored
- * constants: these are recipes. */
+ * constants: these are recipes; and those of windows larger than the volumes
+ * are (tests/dilations.py). */
 static void every_rule_fired(void **state) {
     (void)state;
     Arena *arena = arena_new("firings");
@@ -628,7 +629,8 @@ static void every_rule_fired(void **state) {
         for (uint32_t r = 0; r < (*set)->n; r++) {
             uint32_t n = map_get(seen, (*set)->rule[r].name, 0);
             print_message("%6u %s\n", n, (*set)->rule[r].name);
-            if (!n && strncmp((*set)->rule[r].name, "slabs", 5) != 0 &&
+            if (!n && strcmp((*set)->pass, "dilation") != 0 &&
+                strncmp((*set)->rule[r].name, "slabs", 5) != 0 &&
                 strcmp((*set)->rule[r].name, "heads") != 0 &&
                 strcmp((*set)->rule[r].name, "act-of-codes") != 0)
                 fail_msg("rule %s never fired", (*set)->rule[r].name);
