@@ -490,35 +490,18 @@ static bool try_parts(Arena *arena, Plan *plan, bool parts) {
     return better;
 }
 
-static void order(Arena *arena, Plan *plan) {
+void overlap(Arena *arena, Plan *plan) {
+    plan->cycles = plan_cycles(plan);
     if (!try_parts(arena, plan, true))
         try_parts(arena, plan, false);
 }
 
-/* The plan before, with layers of the host moved up; false if none can be, or
- * that is no quicker. */
-static bool try_early(Arena *arena, Plan *plan, const Plan *before) {
-    Arena *scratch = arena_new("early");
-    Plan early = *before;
-    bool better = hoist_hosts(scratch, &early);
-    if (better) {
-        early.cycles = plan_cycles(&early);
-        order(scratch, &early);
-        better = early.cycles < plan->cycles;
-    }
-    if (better)
-        *plan = plan_compact(arena, &early, before->n_placements);
-    arena_free(scratch);
-    return better;
-}
-
-HostsAt overlap(Arena *arena, Plan *plan, HostsAt hosts) {
-    Plan before = *plan;
-    plan->cycles = plan_cycles(plan);
-    if (hosts == HOSTS_EARLY && try_early(arena, plan, &before))
-        return HOSTS_EARLY;
-    order(arena, plan);
-    if (hosts == HOSTS_EITHER && try_early(arena, plan, &before))
-        return HOSTS_EARLY;
-    return HOSTS_STAY;
+void overlap_images(Arena *arena, Plan *plan) {
+    Plan early = *plan;
+    overlap(arena, plan);
+    if (!hoist_hosts(arena, &early))
+        return;
+    overlap(arena, &early);
+    if (early.cycles < plan->cycles)
+        *plan = early;
 }

@@ -15,14 +15,12 @@ bool hoist_hosts(Arena *arena, Plan *plan);
 
 /* ---- list_schedule.c ---- */
 
-/* Layers of the host stay where they are among others, or move up
- * (hoist_host.c). */
-typedef enum HostsAt { HOSTS_STAY, HOSTS_EARLY, HOSTS_EITHER } HostsAt;
 /* Orders the actions anew: loads early, stores late, both in the steps of
  * layers with which they do not conflict, in pieces where that fills them.
- * Placements stay where they are. Fills plan->cycles; returns which way was
- * quicker. */
-HostsAt overlap(Arena *arena, Plan *plan, HostsAt hosts);
+ * Placements stay where they are. Fills plan->cycles. */
+void overlap(Arena *arena, Plan *plan);
+/* The same of several images, between which layers of the host can move up. */
+void overlap_images(Arena *arena, Plan *plan);
 /* How many more instructions a listing may have, within reason. */
 uint32_t overlap_spare(const Plan *plan);
 /* How often the plan may be ordered again, of `most` times: the longer, the
@@ -81,7 +79,6 @@ typedef struct Prefetch {
     Lives *lives;            /* of the problem */
     uint64_t *time;          /* by step of the schedule: cycles of its layers */
     uint64_t cycles;         /* of the plan */
-    HostsAt hosts;           /* what was quicker for its first placement */
     uint32_t instructions;   /* that the listing has room for */
     VEC(Request) request;
 } Prefetch;
@@ -102,11 +99,11 @@ void turns_double(Prefetch *s);
  * they are. False, and nothing is changed, if it finds none. */
 bool window_place(const Lives *lives, Steps phases, PackResult *result);
 
-/* Overlaps the plan; returns what that has done with layers of the host. */
-HostsAt prefetch_quickly(const Facts *f, Plan *plan);
+/* Overlaps the plan. */
+void prefetch_quickly(const Facts *f, Plan *plan);
 /* Lets buffers of a plan that was overlapped so live longer where that hides
  * more transfers; all are placed anew then. */
 void prefetch(Attempt *a, Diag *diag, Buffers *buffers, PackResult *result,
-              Plan *plan, HostsAt hosts);
+              Plan *plan);
 
 #endif

@@ -116,7 +116,7 @@ static uint32_t ready_at(const Facts *f, const Node *host) {
 static uint32_t made_at(const Facts *f, TensorId t) {
     const Node *node = graph_node(f->g, graph_tensor(f->g, t)->producer);
     uint32_t made = f->role[t.i].made, first = made == NONE ? 0 : made + 1;
-    if (f->role[t.i].origin == FROM_HOST) /* which may be early: hoist_host.c */
+    if (f->role[t.i].origin == FROM_HOST)
         return ready_at(f, node);
     if (f->role[t.i].origin != FROM_PARTS)
         return first;
@@ -255,7 +255,7 @@ bool prefetch_try(Prefetch *s, Lives *lives, const PackResult *result) {
          plan_traffic(&plan).moved > plan_traffic(s->plan->serial).moved))
         return false; /* what lay where it is needed does not any more */
     plan.serial = ARENA_COPY(s->arena, Plan, &plan, 1);
-    overlap(s->arena, &plan, s->hosts);
+    overlap(s->arena, &plan);
     if (plan.cycles >= s->cycles)
         return false;
     *s->result = *result;
@@ -311,27 +311,25 @@ static bool improve(Prefetch *s) {
     return any && prefetch_try(s, lives, &r);
 }
 
-HostsAt prefetch_quickly(const Facts *f, Plan *plan) {
+void prefetch_quickly(const Facts *f, Plan *plan) {
     uint64_t live = plan->am_live;
     plan->cycles = plan_cycles(plan);
     if (!overlap_tries(plan, ROUNDS))
-        return HOSTS_STAY;
+        return;
     plan->serial = ARENA_COPY(f->arena, Plan, plan, 1);
-    HostsAt hosts = overlap(f->arena, plan, HOSTS_EITHER);
+    overlap(f->arena, plan);
     plan->am_live = live;
-    return hosts;
 }
 
 void prefetch(Attempt *a, Diag *diag, Buffers *buffers, PackResult *result,
-              Plan *plan, HostsAt hosts) {
+              Plan *plan) {
     Prefetch s = {.a = a,
                   .arena = a->f->arena,
                   .diag = diag,
                   .buffers = buffers,
                   .result = result,
                   .plan = plan,
-                  .cycles = plan->cycles,
-                  .hosts = hosts};
+                  .cycles = plan->cycles};
     uint64_t live = plan->am_live;
     uint32_t rounds = overlap_tries(plan->serial, ROUNDS);
     s.instructions = overlap_spare(plan->serial);

@@ -428,7 +428,7 @@ static bool try_slices(Arena *arena, Plan *plan, uint32_t most,
         Plan made = slice_all(&s);
         if (interleaves)
             interleave(scratch, &made);
-        overlap(scratch, &made, HOSTS_STAY);
+        overlap(scratch, &made);
         better = is_quicker(&made, plan);
         if (better)
             *plan = plan_compact(arena, &made, plan->n_placements);

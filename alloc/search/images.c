@@ -292,7 +292,7 @@ static Plan *finish(Images *im, Way way) {
     memory_fill(im, plan);
     const HwTiling *tiling = &im->one->schedule->spec->tiling;
     if (tiling->rows.moves == HW_MOVES_BESIDE)
-        overlap(im->arena, plan, HOSTS_EITHER);
+        overlap_images(im->arena, plan);
     if (way.serial)
         slices(im->arena, plan);
     if (tiling->rows.moves == HW_MOVES_BESIDE ||

@@ -88,7 +88,6 @@ typedef struct Trial {
     PlanCost cost;
     uint64_t chosen; /* fingerprint of its cascades; 0: none were chosen */
     uint64_t print;  /* of its actions */
-    HostsAt hosts;   /* as its transfers were put beside layers */
     bool finished;
     bool counted; /* its cycles are the simulator's, not its own clock's */
 } Trial;

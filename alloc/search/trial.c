@@ -383,7 +383,7 @@ enum { ORDERED = 8 };
 bool trial_time(Search *s, Trial *t) {
     budget_take(s->options->budget, ORDERED * (uint64_t)t->plan->n_actions);
     if (t->a->f->spec->tiling.rows.moves == HW_MOVES_BESIDE)
-        t->hosts = prefetch_quickly(t->a->f, t->plan);
+        prefetch_quickly(t->a->f, t->plan);
     count(t);
     t->cost.cycles = t->plan->cycles;
     return true;
@@ -406,9 +406,8 @@ void trial_finish(Search *s, Trial *t) {
     t->plan = ARENA_COPY(t->arena, Plan, cuts ? quick : quick->serial, 1);
     t->plan->cuts = true;
     if (!cuts)
-        t->hosts = prefetch_quickly(t->a->f, t->plan);
-    prefetch(t->a, diag_new(t->arena), &t->a->buffers, &t->a->result, t->plan,
-             t->hosts);
+        prefetch_quickly(t->a->f, t->plan);
+    prefetch(t->a, diag_new(t->arena), &t->a->buffers, &t->a->result, t->plan);
     if ((s->clock_errs || t->plan->cycles < quick->cycles) &&
         trial_clock(s, t) &&
         plan_cost_less(s->options->objective, &t->cost, &cost))
