@@ -42,6 +42,8 @@ Plan plan_compact(Arena *arena, const Plan *plan, uint32_t n_kept) {
             in[k] = number[in[k]];
         a->in = in;
         a->out = number[a->out];
+        if (a->legal.reason)
+            a->legal.reason = arena_strdup(arena, a->legal.reason);
     }
     arena_free(scratch);
     copy.action = action;
