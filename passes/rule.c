@@ -30,6 +30,7 @@ static const uint16_t op_extra[OP_COUNT] = {
     [OP_CONV_POOL] = 1, [OP_FC] = 1 + 2 * 225 + 8,
     [OP_IDENTITY] = 1,  [OP_BN] = 2,
     [OP_SCALE] = 1,     [OP_ACT] = 2,
+    [OP_PAD] = 1,
 };
 
 static uint64_t square(uint64_t v) {

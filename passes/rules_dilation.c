@@ -284,6 +284,11 @@ static uint32_t row_to(const Phases *p, uint32_t i) {
     return p->m == 1 ? i : i % p->m * p->n + i / p->m;
 }
 
+/* Where row i of a padded volume comes from. */
+static uint32_t row_padded(const Phases *p, uint32_t i) {
+    return i < p->pad || i - p->pad >= p->size ? p->size : i - p->pad;
+}
+
 typedef uint32_t RowOf(const Phases *p, uint32_t i);
 
 /* A plane, each of whose pixels is one of `size`, or zero. */
@@ -347,6 +352,39 @@ static void go_by_phases(Match *m) {
         pixels_of(m, p, row_to, last, &out.dim[2]);
 }
 
+/* ---- paddings ---- */
+
+static bool is_pixels(const Match *m) {
+    const HwSpec *spec = m->context->spec;
+    const Shape *in = &match_in(m, 0)->shape, *out = &match_out(m, 0)->shape;
+    const Node *pad = match_node(m, 0);
+    Node pixels = *pad;
+    pixels.op = OP_PIXELS;
+    pixels.attr = plane_of(&out->dim[2]);
+    return spec && in->rank == 4 && in->dim[0] == 1 &&
+           !(pad->attr.pad.value < 0 || pad->attr.pad.value > 0) &&
+           pad->act.kind == ACT_NONE && match_engine(m, 0) < 0 &&
+           candidate_engine(m, &pixels, in, out) >= 0 && fits(m, in, out);
+}
+
+/* As if it were a convolution's: rows of one phase. */
+static void pad_pixels(Match *m) {
+    const Shape *in = &match_in(m, 0)->shape, *out = &match_out(m, 0)->shape;
+    const uint32_t size[] = {in->dim[2], in->dim[3]};
+    const uint32_t plane[] = {out->dim[2], out->dim[3]};
+    Node *node = match_node(m, 0);
+    Phases p[2];
+    for (uint32_t a = 0; a < 2; a++)
+        p[a] = (Phases){.m = 1,
+                        .n = plane[a],
+                        .pad = node->attr.pad.before[a],
+                        .size = size[a]};
+    Attrs attr = plane_of(plane);
+    TensorId from = node->in[0];
+    node_become(m->g, node, OP_PIXELS, &attr, 1, &from);
+    node->constant[CONST_INDEX] = pixels_of(m, p, row_padded, plane, size);
+}
+
 static const Rule rules[] = {
     {"padding-taps",
      1,
@@ -368,6 +406,12 @@ static const Rule rules[] = {
      put_zeros,
      "a larger kernel with zeros between its taps, where that is less work or "
      "the phases do not fit"},
+    {"pad-pixels",
+     1,
+     {OPS(PAD)},
+     is_pixels,
+     pad_pixels,
+     "zeros that no window takes in are pixels, where an engine gathers them"},
 };
 const RuleSet dilation_rules = {"dilation", sizeof rules / sizeof *rules,
                                 rules};

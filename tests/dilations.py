@@ -3,7 +3,7 @@
 
 Of one axis, as in WaveNet, of both, as in DeepLab, alike or not, padded unevenly
 and not at all, depthwise, with an activation, with sizes that are no multiples
-of the phases. No layer is left to the host, and the simulated listing has the
+of the phases; and paddings that no window takes in. No layer is left to the host, and the simulated listing has the
 values of the reference evaluation; a dilation without few phases stays there.
 """
 import json
@@ -52,7 +52,19 @@ def conv(shape, kernel, dilations, pads, out=5, group=1, act="Relu"):
     return net
 
 
+def padded():
+    """Zeros around that an average counts, and that others see."""
+    net = Net([("x", [1, 4, 11, 13])])
+    at = net.node("Pad", ["x", net.whole(0, 0, 2, 1, 0, 0, 3, 1)])
+    net.node("AveragePool", [at], "mean", kernel_shape=[3, 3], strides=[1, 1])
+    net.node("Sigmoid", [at], "y")
+    net.output("mean")
+    net.output("y")
+    return net
+
+
 ENGINES = {
+    "zeros around": padded(),
     "a line, causal": conv([3, 150], [2], [64], [64, 0]),
     "a line, not padded": conv([3, 100], [3], [32], [0, 0]),
     "a plane": conv([4, 33, 37], [3, 3], [24, 24], [24, 24, 24, 24]),
