@@ -100,6 +100,7 @@ static void list_rows(const Search *s, Config at, Configs *out) {
          .lambda_recompute = CHEAP_WORK,
          .loose = true,
          .longer = true},
+        {.family = FAMILY_CASCADES, .loose = true},
         {.family = FAMILY_BESIDE,
          .lambda_recompute = CHEAP_WORK,
          .lambda_weight = true},
