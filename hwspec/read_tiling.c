@@ -275,6 +275,16 @@ static void check_summed(Reader *r, const YamlNode *node, HwOps ops) {
                        hw_op_name[op]);
 }
 
+/* Tiles from outside, or for it, are of volumes in backing memory. */
+static void check_outside(Reader *r, const YamlNode *node, const char *key,
+                          bool is_outside) {
+    if (is_outside && r->spec->backing < 0)
+        diag_error(r->diag, read_loc(node, key),
+                   "`%s` is outside active memory, of which no memory is the "
+                   "backing",
+                   key);
+}
+
 static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
     StyleKeys keys = {.style = {.loc = node->loc, .multiple_w = 1},
                       .dest.bytes = UINT64_MAX};
@@ -285,6 +295,8 @@ static bool read_style(Reader *r, YamlNode *node, HwTileStyle *style) {
     *style = keys.style;
     style->in_backing = outside(r, keys.from);
     style->out_backing = outside(r, keys.to);
+    check_outside(r, node, "from", style->in_backing);
+    check_outside(r, node, "to", style->out_backing);
     style->has_dest = keys.dest.bytes != UINT64_MAX;
     style->dest = style->has_dest ? keys.dest.bytes : 0;
     hwspec_place_style(style, &r->memory[0]);
