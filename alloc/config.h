@@ -21,9 +21,12 @@ typedef struct Aims {
     bool hides; /* row tiles in two sets, and what rolls leaves late: for
                  * machines with a queue */
     bool fills; /* engines make as many rows at once as they can */
+    const uint64_t *blocks; /* by node: bytes for weights that its step leaves
+                             * beside what else lies there; or NULL */
 } Aims;
 static inline bool same_aims(Aims a, Aims b) {
-    return a.hides == b.hides && a.fills == b.fills;
+    return a.hides == b.hides && a.fills == b.fills &&
+           a.blocks == b.blocks;
 }
 
 typedef struct Config {

@@ -89,4 +89,19 @@ static inline bool weights_count(const Decisions *d) {
     return d->config->lambda_weight || d->f->spec->tiling.rows.weights_move;
 }
 
+/* Of `bytes`, what weights leave that have to lie beside what steps
+ * [first, end) work on, a layer's at a time. */
+static inline uint64_t beside_weights(const Decisions *d, uint32_t first,
+                                      uint32_t end, uint64_t bytes) {
+    const Schedule *schedule = d->f->schedule;
+    uint64_t most = 0;
+    for (uint32_t i = first; d->config->aims.blocks && i < end; i++)
+        for (uint32_t k = 0; k < schedule->step[i].n; k++) {
+            NodeId id = schedule->step[i].slot[k].node;
+            uint64_t own = d->config->aims.blocks[id.i];
+            most = own > most ? own : most;
+        }
+    return most < bytes ? bytes - most : 0;
+}
+
 #endif

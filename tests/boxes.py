@@ -128,6 +128,31 @@ def check_hidden(folder):
         f"{found['cycles']} cycles, of which the engine computes {busy}"
 
 
+# Weights and volumes in one memory, KiB: at most so many bytes and cycles.
+SHARED = ((160, 1600000, 405000), (192, 1050000, 370000))
+
+
+def check_shared(size, most_bytes, most_cycles, folder):
+    """Each layer has as much room for weights as it needs, the rest is for
+    volumes: most for one layer is little for another."""
+    path = os.path.join(folder, "shared.prototxt")
+    shape = "input_param { shape { dim: 1 dim: 256 dim: 24 dim: 24 } }"
+    with open(path, "w", encoding="ascii") as file:
+        file.write("\n".join(('name: "shared"',
+                              layer("data", "Input", [], shape),
+                              conv("one", "data", 256, 3, "pad: 1"),
+                              conv("two", "one", 16, 1))))
+    done = run("verify", path, "-t", "stage-npu", "--json",
+               "--set", f"memories.am.size={size}KiB",
+               "--set", "engines.array.unroll.out_c=8")
+    if done.returncode:
+        return f"verify: exit {done.returncode}: {done.stderr[:400]}"
+    said = json.loads(done.stdout)
+    moved, cycles = said["ddr_moved_bytes"], said["cycles"]
+    ok = moved <= most_bytes and cycles <= most_cycles
+    return "" if ok else f"{moved} bytes, {cycles} cycles"
+
+
 # Sizes that are too small, and what is said of them.
 REFUSED = (
     ("inp=256", "the smallest part of far, 1 of its 7 rows, 1 of its 31 "
@@ -161,12 +186,17 @@ def main():
             if wrong:
                 print(f"{more.__name__}: {wrong}")
                 bad += 1
+        for size, most_bytes, most_cycles in SHARED:
+            wrong = check_shared(size, most_bytes, most_cycles, folder)
+            if wrong:
+                print(f"shared, {size} KiB: {wrong}")
+                bad += 1
         for size, said in REFUSED:
             wrong = check_refusal(size, said, folder)
             if wrong:
                 print(f"{size}: {wrong}")
                 bad += 1
-    n = len(CASES) + 2 + len(REFUSED)
+    n = len(CASES) + 2 + len(SHARED) + len(REFUSED)
     print(f"{n - bad} of {n} as they should be")
     return bad
 

@@ -69,6 +69,7 @@ static const char *owner_text(Arena *arena, const Owner *o, uint32_t h) {
         [OWNER_KEPT] = ", channels of it",
         [OWNER_ROW_TILE] = "",
         [OWNER_HARDWARE_TILE] = ", tiles of it",
+        [OWNER_WEIGHTS] = ", weights of its layer",
     };
     if (o->cols)
         return arena_printf(arena, ", %u rows, %u columns, %u channels of it",

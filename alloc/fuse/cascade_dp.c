@@ -46,6 +46,7 @@ typedef struct Search {
     const Facts *f;
     Decisions *d;
     uint64_t budget;
+    uint64_t room;    /* of it, of the cascade that is looked at */
     bool exact;       /* look at all stripes */
     Stretches x;      /* prices: bytes moved, products */
     At *at;           /* uses ordered by step */
@@ -108,7 +109,7 @@ static bool keep_use(Search *s, uint32_t first, uint32_t step, const At *at,
         price->first += (double)at->moved;
     for (uint32_t i = inside ? at->since : step; i <= step; i++) {
         s->live[i] += at->bytes;
-        if (s->live[i] > s->budget)
+        if (s->live[i] > beside_weights(s->d, i, i + 1, s->budget))
             return false;
     }
     return true;
@@ -177,9 +178,9 @@ static uint32_t highest(const Search *s, Cascade g) {
     uint32_t lo = 0, hi = h + 1;
     uint64_t lo_bytes = 0, hi_bytes = UINT64_MAX;
     for (g.rows = 1; lo + 1 < hi;
-         g.rows = guess(s->budget, lo, lo_bytes, hi, hi_bytes)) {
+         g.rows = guess(s->room, lo, lo_bytes, hi, hi_bytes)) {
         uint64_t bytes = middle_bytes(f, &g);
-        if (bytes <= s->budget) {
+        if (bytes <= s->room) {
             lo = g.rows;
             lo_bytes = bytes;
         } else {
@@ -191,7 +192,7 @@ static uint32_t highest(const Search *s, Cascade g) {
         if (lo == 1 && hi == h + 1) {
             g.rows = h;
             hi_bytes = middle_bytes(f, &g);
-            if (hi_bytes <= s->budget)
+            if (hi_bytes <= s->room)
                 return h;
             hi = h;
         }
@@ -238,7 +239,7 @@ static uint32_t rows_that_fit(const Search *s, Cascade g, CascadeCost *cost) {
     StripesLook look = s->exact ? STRIPES_ALL : STRIPES_THREE;
     g.rows = highest(s, g);
     for (uint32_t tries = 0; g.rows && tries < 3; tries++, g.rows--)
-        if (cascade_cost(s->f, &g, look, cost) && cost->peak <= s->budget)
+        if (cascade_cost(s->f, &g, look, cost) && cost->peak <= s->room)
             return g.rows;
     return 0;
 }
@@ -247,11 +248,11 @@ static uint32_t rows_that_fit(const Search *s, Cascade g, CascadeCost *cost) {
 static const StripesFit *fit_of(const Search *s, const Cascade *g) {
     StripesFit *fit = stripes_fit(s->f, g, CASCADE_STEPS_LONGER);
     uint64_t size = s->f->spec->memory[0].size;
-    if (fit->is && fit->budget == s->budget && fit->size == size &&
+    if (fit->is && fit->budget == s->room && fit->size == size &&
         fit->exact == s->exact)
         return fit;
     *fit = (StripesFit){
-        .budget = s->budget, .size = size, .is = true, .exact = s->exact};
+        .budget = s->room, .size = size, .is = true, .exact = s->exact};
     fit->rows = rows_that_fit(s, *g, &fit->cost);
     return fit;
 }
@@ -296,7 +297,8 @@ static void cascades_from(Search *s, uint32_t first) {
         if (!rings && cascade_has_loose_end(s->d, first, end))
             continue;
         RollCost cost;
-        bool fits = rings ? stretch_roll(&s->x, first, end, s->budget, &cost)
+        s->room = beside_weights(s->d, first, end, s->budget);
+        bool fits = rings ? stretch_roll(&s->x, first, end, s->room, &cost)
                           : cascade_from(s, first, end);
         failed = fits ? 0 : failed + 1;
         if (failed == GIVE_UP)

@@ -177,7 +177,8 @@ static Price price_of(const void *context, const Cascade *g,
 /* False if the rings alone are too large, as those of longer cascades then are.
  */
 static bool cascade_try(Search *s, uint32_t first, uint32_t end) {
-    uint64_t whole = whole_bytes(s, first, end, true), total = s->f->total;
+    uint64_t whole = whole_bytes(s, first, end, true);
+    uint64_t total = beside_weights(s->d, first, end, s->f->total);
     RollCost cost;
     if (whole <= total)
         return stretch_roll(&s->x, first, end, total - whole, &cost) ||
@@ -204,7 +205,8 @@ static void stretches_from(void *context, uint32_t first) {
     Search *s = context;
     uint32_t n = s->f->schedule->n_steps;
     time_add(s, first, first);
-    if (whole_bytes(s, first, first + 1, false) <= s->f->total)
+    if (whole_bytes(s, first, first + 1, false) <=
+        beside_weights(s->d, first, first + 1, s->f->total))
         offer_step(s, first);
     if (!cascade_may_begin(s->d, first))
         return;

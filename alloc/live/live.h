@@ -26,6 +26,7 @@ typedef enum OwnerKind {
                  */
     OWNER_ROW_TILE,
     OWNER_HARDWARE_TILE,
+    OWNER_WEIGHTS, /* what Aims.blocks leaves free */
     OWNER_BOUNCE
 } OwnerKind;
 

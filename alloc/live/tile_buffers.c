@@ -240,6 +240,26 @@ static void concat_bounces(const Decisions *d, Buffers *p, NodeId id) {
         bounce_add(d, p, step, node->out[0]);
 }
 
+/* ---- weights ---- */
+
+/* What the largest block of its nodes takes, while the cascade runs; likewise a
+ * node by itself. */
+static void weight_buf(const Decisions *d, Buffers *p, NodeId id) {
+    const Facts *f = d->f;
+    const Cascade *g = in_cascade(d, id) ? cascade_of(d, id) : NULL;
+    uint32_t step = f->schedule->step_of[id.i];
+    uint64_t bytes[PACK_MAX_POOLS] = {d->config->aims.blocks[id.i]};
+    for (uint32_t i = 0; g && i < cascade_length(g); i++)
+        bytes[0] = larger(bytes[0],
+                          d->config->aims.blocks[cascade_node(f, g, i).i]);
+    if (bytes[0] && (!g || g->first == step))
+        buffer_add(f, p, 2 * step, g ? 2 * g->end : 2 * step + 1, bytes, 1,
+                   (Owner){.kind = OWNER_WEIGHTS,
+                           .alias = NONE,
+                           .node = id,
+                           .tensor = graph_node(f->g, id)->out[0]});
+}
+
 void node_bufs(const Decisions *dec, Buffers *p, NodeId id) {
     const Facts *f = dec->f;
     TensorId out = graph_node(f->g, id)->out[0];
@@ -253,6 +273,8 @@ void node_bufs(const Decisions *dec, Buffers *p, NodeId id) {
         pair_buf(dec, p, id);
     if (grouped)
         cascade_bufs(dec, p, id);
+    if (dec->config->aims.blocks)
+        weight_buf(dec, p, id);
     if (dec->mode[id.i].kind != MODE_HARDWARE)
         return;
     tile_bufs(dec, p, id);

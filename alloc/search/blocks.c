@@ -40,10 +40,10 @@ enum { GRAIN = 4 };
 static const struct {
     bool stay; /* as if weights for which the rest has room stayed */
     Aims aims;
-} volume_ways[] = {{false, {false, true}},
-                   {true, {true, true}},
-                   {true, {false, true}},
-                   {true, {false, false}}};
+} volume_ways[] = {{false, {.fills = true}},
+                   {true, {.hides = true, .fills = true}},
+                   {true, {.fills = true}},
+                   {.stay = true}};
 #define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
 /* ---- tensors ---- */
@@ -395,10 +395,22 @@ static bool gained(const Staging *s, const BestBlocks *last) {
     return any;
 }
 
+/* All of the memory is for both, of which each layer's weights have what their
+ * smallest blocks take, another part for each layer. */
+static void try_beside(Staging *s, uint64_t size) {
+    for (uint32_t n = 1; n <= MOST_BESIDE && s->beside[n]; n++) {
+        Volumes *v =
+            volumes_within(s, size, 0, (Aims){.blocks = s->beside[n]});
+        if (v->plan)
+            try_best(s, size, v);
+    }
+}
+
 static void try_shares(Staging *s, uint64_t size) {
     enum { IDLE = 2 }; /* shares that brought nothing */
     uint32_t number = grid_number(STAGED_OCTAVE, size), idle = 0;
     uint64_t height = UINT64_MAX;
+    bool any = false;
     uint32_t n = s->one_size ? 1 : LENGTH(lower);
     for (uint32_t i = 0; i < n && number > lower[i]; i++) {
         uint32_t own = number - lower[i];
@@ -409,11 +421,15 @@ static void try_shares(Staging *s, uint64_t size) {
         if (height <= within)
             continue;
         BestBlocks last[PLAN_OBJECTIVES];
+        if (i == 1)
+            try_beside(s, size);
         memcpy(last, s->own, sizeof last);
+        uint32_t before = s->number;
         height = try_within(s, size, within);
         if (!height)
             break;
-        idle = gained(s, last) || !s->own->found ? 0 : idle + 1;
+        any |= s->number > before;
+        idle = gained(s, last) || !any ? 0 : idle + 1;
         if (s->own->found && (s->own->least || idle == IDLE))
             break;
     }
@@ -444,6 +460,26 @@ static void size_try(Staging *s, uint64_t size) {
 
 /* ---- all sizes ---- */
 
+/* Of each node the bytes of so many smallest blocks. */
+static const uint64_t *blocks_beside(Arena *arena, const Schedule *schedule,
+                                     uint32_t n) {
+    const HwSpec *spec = schedule->spec;
+    uint64_t align = spec->memory[0].align ? spec->memory[0].align : 1;
+    uint64_t *bytes =
+        ARENA_ARRAY(arena, uint64_t, schedule->graph->node.n + 1);
+    for (uint32_t i = 0; i < schedule->n_steps; i++)
+        for (uint32_t k = 0; k < schedule->step[i].n; k++) {
+            const Slot *slot = &schedule->step[i].slot[k];
+            if (slot->legal.engine >= 0 &&
+                hwspec_stages(spec, slot->legal.op))
+                bytes[slot->node.i] =
+                    n * round_up(block_least(spec, schedule->graph, slot),
+                                 align) +
+                    align;
+        }
+    return bytes;
+}
+
 static void open(Staging *s, Arena *arena, const Schedule *schedule,
                  const PlanOptions *options) {
     PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
@@ -459,6 +495,9 @@ static void open(Staging *s, Arena *arena, const Schedule *schedule,
                    .options = options,
                    .one_size = schedule->spec->memory[0].buffers};
     s->archive.arena = arena;
+    bool shared = !schedule->spec->weights && !s->one_size;
+    for (uint32_t n = 1; n <= MOST_BESIDE && shared; n++)
+        s->beside[n] = blocks_beside(arena, schedule, n);
     search_open(&s->search, arena, planned, own, NULL, &s->bound);
     s->search.volumes = true;
 }

@@ -18,6 +18,9 @@ typedef struct Volumes {
     VEC(Banded) banded;   /* the same by bands, as far as it was asked */
 } Volumes;
 
+/* So many blocks of a layer's weights have room beside what it works on. */
+enum { MOST_BESIDE = 2 };
+
 /* Sizes of active memory that tensors are planned for, for each power of two.
  */
 enum { STAGED_OCTAVE = 16 };
@@ -46,6 +49,7 @@ typedef struct Staging {
     Search search; /* of tensors by themselves */
     Plan bound;
     VEC(Volumes *) volumes; /* that were planned */
+    const uint64_t *beside[MOST_BESIDE + 1]; /* Aims.blocks: of so many */
     Archive archive;
     bool judges; /* plans are verified before they are the best */
     Rejected rejected;

@@ -170,7 +170,8 @@ static uint64_t bytes_of_others(const Decisions *d, const Buffers *p,
     for (uint32_t i = 0; i < p->buf.n; i++) {
         const Owner *o = &p->owner.at[i];
         if (p->buf.at[i].first > time || p->buf.at[i].end <= time ||
-            o->node.i == id.i || o->least == UINT64_MAX)
+            o->least == UINT64_MAX ||
+            (o->node.i == id.i && o->kind != OWNER_WEIGHTS))
             continue;
         if (o->kind != OWNER_RESIDENT || !is_operand(d, node, o->alias))
             sum += o->least;

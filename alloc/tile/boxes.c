@@ -417,12 +417,12 @@ bool boxes_hide(const Facts *f, NodeId id, uint32_t rows, bool pair,
 }
 
 bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
-               Mode *mode) {
+               bool any, Mode *mode) {
     Boxes box, *b = &box;
     Mode best;
     if (!hwspec_stages(f->spec, f->legal[id.i].op) || !boxes_look(f, id, b) ||
-        b->weights <= b->room || !boxes_choose(f, id, free, &best) ||
-        !best.channels_outer)
+        (!any && b->weights <= b->room) ||
+        !boxes_choose(f, id, free, &best) || (!any && !best.channels_outer))
         return false;
     Mode stripe = stripe_of(b, rows);
     BoxCuts own, high;

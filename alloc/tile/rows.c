@@ -296,7 +296,7 @@ static bool row_tiles_next(Decisions *d, NodeId id, uint64_t free) {
         ((d->config->aims.hides &&
           boxes_hide(d->f, id, rows, pair_fits(d->f, id, rows, free), free,
                      mode)) ||
-         boxes_pay(d->f, id, rows, free, mode)))
+         boxes_pay(d->f, id, rows, free, d->config->aims.blocks, mode)))
         return true;
     bool may = channels || fits_by_rows(d->f, id);
     return (!may && boxes_next(d, id, free)) ||

@@ -101,9 +101,10 @@ uint32_t channel_tiles_thinnest(const Decisions *d, NodeId node);
  * bytes; false if there are none. */
 bool boxes_choose(const Facts *f, NodeId node, uint64_t free, Mode *mode);
 /* The same, if they move much less than stripes of so many rows, each of which
- * would load all weights again. */
+ * would load all weights again; `any`: not only those that make all of some
+ * channels before the next ones. */
 bool boxes_pay(const Facts *f, NodeId node, uint32_t rows, uint64_t free,
-               Mode *mode);
+               bool any, Mode *mode);
 /* Two of which have places, so that transfers hide, if that is worth what they
  * move more than stripes of so many rows, of which one has, or a pair. */
 bool boxes_hide(const Facts *f, NodeId node, uint32_t rows, bool pair,

@@ -157,7 +157,8 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot) {
     const HwMemory *m = &spec->memory[0];
     uint32_t all = plan_volume(g, node->out[0]).c;
     uint64_t n = layout_granule(m->layout);
-    n *= m->align ? m->align : 1;
+    if (n && m->align)
+        n *= m->align / gcd(m->align, n * m->layout->element);
     if (in_groups(node) || !n || n > all ||
         !engine_takes_channels(spec, &slot->legal, all))
         n = all;
