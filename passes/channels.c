@@ -291,14 +291,11 @@ static Bounds bounds_of(uint32_t c, uint32_t n, uint32_t step) {
 
 static bool adds(const Parts *p, const Node *node) {
     TensorId both[] = {node->out[0], node->out[0]};
-    Node sum = {.op = OP_ELTWISE,
-                .name = node->name,
-                .n_in = 2,
-                .in = both,
-                .n_out = 1,
-                .out = node->out,
-                .act = node->act,
-                .attr = {.elt = {.kind = ELT_ADD}}};
+    Node sum = *node;
+    sum.op = OP_ELTWISE;
+    sum.n_in = 2;
+    sum.in = both;
+    sum.attr = (Attrs){.elt = {.kind = ELT_ADD}};
     Candidate candidate = legal_candidate(p->context->spec, p->g, &sum);
     return legal_judge(NULL, &candidate).engine >= 0;
 }
@@ -414,9 +411,12 @@ static void sum_up(Parts *p, NodeId id, const Split *by) {
             pair[0] = add_sum(p, id, pair, at[1]);
     }
     const Attrs add_up = {.elt = {.kind = ELT_ADD}};
-    const Act act = graph_node(p->g, id)->act;
-    node_become(p->g, graph_node(p->g, id), OP_ELTWISE, &add_up, 2, pair);
-    graph_node(p->g, id)->act = act;
+    Node *node = graph_node(p->g, id);
+    const Act act = node->act;
+    const ConstId slope = node->constant[CONST_SLOPE];
+    node_become(p->g, node, OP_ELTWISE, &add_up, 2, pair);
+    node->act = act;
+    node->constant[CONST_SLOPE] = slope;
     graph_gloss(p->g, "X__overN is what input channels from N on give X; "
                       "X__uptoN the sum of those below N");
 }

@@ -150,15 +150,20 @@ Traffic plan_traffic(const Plan *plan) {
     return sum;
 }
 
-/* Of the channels, rows and columns that it makes. */
+static uint64_t share(uint64_t products, uint64_t part, uint64_t whole) {
+    return products / whole * part + products % whole * part / whole;
+}
+
+/* Of the channels, rows and columns that it makes, and of the input channels
+ * that it adds up. */
 static uint64_t run_products(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
     const Node *node = graph_node(g, a->node);
-    uint64_t products = graph_products(g, node);
     Volume v = plan_volume(g, node->out[0]);
     uint64_t all = (uint64_t)v.c * v.h * v.w;
     uint64_t made = (uint64_t)plan->placement[a->out].n_c * a->rows * a->cols;
-    return products / all * made + products % all * made / all;
+    Addends x = action_addends(plan, a);
+    return share(share(graph_products(g, node), made, all), x.n, x.all);
 }
 
 Products plan_products(const Plan *plan) {
