@@ -1,11 +1,9 @@
 /* compare.c - values of the simulator against the reference; see compare.h. */
 #include "driver/compare.h"
 
-#include <math.h>
+#include "driver/terms.h"
 
-/* Of terms, at least, is the scale of their sum: with the usual tolerance of
- * 1e-4 a rounding of each (6e-8) agrees. */
-static const double least_of_terms = 1e-3;
+#include <math.h>
 
 Comparison compare_start(Arena *arena, const Pipeline *pipeline,
                          Values reference, double tolerance) {
@@ -14,19 +12,20 @@ Comparison compare_start(Arena *arena, const Pipeline *pipeline,
                              .reference = reference,
                              .known = ARENA_ARRAY(arena, bool, n),
                              .largest = ARENA_ARRAY(arena, double, n),
+                             .scale = ARENA_ARRAY(arena, double, n),
                              .seen =
                                  ARENA_ARRAY(arena, bool, pipeline->listing->n),
                              .tolerance = tolerance};
-    for (uint32_t i = 0; i < n; i++) {
-        comparison.largest[i] = -1;
+    for (uint32_t i = 0; i < n; i++)
         comparison.known[i] = reference.at[i] != NULL;
-    }
+    compare_next(&comparison, reference);
     return comparison;
 }
 
 void compare_next(Comparison *comparison, Values reference) {
     uint32_t n = comparison->pipeline->original->tensor.n;
     comparison->reference = reference;
+    comparison->scaled = false;
     for (uint32_t i = 0; i < n; i++)
         comparison->largest[i] = -1;
 }
@@ -44,49 +43,41 @@ static double largest_of(Comparison *c, TensorId tensor) {
     return *largest;
 }
 
-/* Roundings of one term in the sum: a mean divides its own by their number. */
-static double roundings(const Graph *g, const Node *node) {
-    const Shape *in = &graph_tensor(g, node->in[0])->shape;
-    const Shape *out = &graph_tensor(g, node->out[0])->shape;
-    bool adds = node->op == OP_REDUCE && node->attr.reduce.kind == REDUCE_SUM;
-    return adds ? (double)shape_count(in) / (double)shape_count(out) : 1;
-}
-
-/* Terms that cancel, the mean of what was centred before, leave nothing but
- * their roundings; these go with the terms, not with the sum. */
-static double scale_of(Comparison *c, TensorId tensor) {
-    const Graph *g = c->pipeline->original;
-    const Node *node = graph_node(g, graph_tensor(g, tensor)->producer);
-    double scale = largest_of(c, tensor);
-    bool sums = node->op == OP_REDUCE || node->op == OP_ELTWISE ||
-                (node->op == OP_POOL && node->attr.pool.kind == POOL_AVG);
-    for (uint32_t i = 0; sums && i < node->n_in; i++)
-        scale = fmax(scale, least_of_terms * roundings(g, node) *
-                                largest_of(c, node->in[i]));
-    return scale > 0 ? scale : 1;
-}
-
 /* How values of a tensor are compared. */
 typedef struct Measure {
+    TensorId tensor;
     double scale, tolerance;
     double *most; /* of all such tensors */
 } Measure;
 
+static double scale_of(Comparison *c, TensorId tensor) {
+    if (!c->scaled)
+        scales_of(c->pipeline->original, c->reference, c->scale);
+    c->scaled = true;
+    return c->scale[tensor.i] > 0 ? c->scale[tensor.i] : 1;
+}
+
 static Measure measure_of(Comparison *c, TensorId tensor) {
     const Tensor *t = graph_tensor(c->pipeline->original, tensor);
     if (t->quant.type != QUANT_NONE)
-        return (Measure){1, 0, &c->max_codes};
-    return (Measure){scale_of(c, tensor), c->tolerance, &c->max_error};
+        return (Measure){tensor, 1, 0, &c->max_codes};
+    Measure by = {tensor, largest_of(c, tensor), c->tolerance, &c->max_error};
+    if (by.scale <= 0)
+        by.scale = scale_of(c, tensor);
+    return by;
 }
 
 static void record(Comparison *c, const char *layer, uint32_t channel,
                    uint32_t row, uint32_t column, float expected, float got,
                    const Measure *by) {
-    double error = fabs((double)got - (double)expected) / by->scale;
+    double apart = fabs((double)got - (double)expected);
+    double error = apart / by->scale;
     if (got == expected || (isnan(got) && isnan(expected)))
         error = 0;
     else if (isnan(error))
         error = INFINITY;
+    else if (error > by->tolerance && by->tolerance > 0)
+        error = apart / scale_of(c, by->tensor);
     if (error > *by->most)
         *by->most = error;
     if (error > by->tolerance && !c->first.layer)

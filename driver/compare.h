@@ -18,14 +18,16 @@ typedef struct Comparison {
     Values reference; /* by tensor of pipeline->original */
     bool *known;      /* by tensor: it has values */
     double *largest;  /* by tensor: greatest absolute value; < 0: not yet */
+    double *scale;    /* by tensor: scales_of, where a tensor needs it */
+    bool scaled;      /* scale is there */
     double tolerance;
     uint32_t layers;    /* instructions compared... */
     uint32_t quantised; /* ...and how many of them wrote codes */
     uint32_t outputs;   /* of the network, compared */
     bool *seen;         /* by instruction: it was one of them */
     double max_error; /* of real numbers: |got - expected| / greatest |expected|
-                       * of the tensor (of a sum: at least a thousandth of that
-                       * of its terms), or / 1 where all is zero */
+                       * of the tensor (beyond the tolerance: / its scale,
+                       * terms.h), or / 1 where all is zero */
     double max_codes; /* of codes: |got - expected| */
     Mismatch first;   /* the first beyond the tolerance; any that is not the
                        * same code */
