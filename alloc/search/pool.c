@@ -135,18 +135,20 @@ static bool is_seen(Search *s, uint64_t print) {
 }
 
 /* As good as it may get when it is finished. Where layers roll, more than this
- * part of all is hardly ever saved; of long plans, which take much of the
- * budget to finish, no more than half of the waiting, and less of all. Places
- * change, and with them what need not move. */
+ * part of all is hardly ever saved, but of short plans; of long ones, which
+ * take much of the budget to finish, no more than half of the waiting, and less
+ * of all. Places change, and with them what need not move. */
 static PlanCost cost_bound(const Search *s, const Trial *t) {
-    enum { ALL = 6, ALL_LONG = 16, LONG_PLAN = 2048, MOVES = 8 };
+    enum { ALL = 6, ALL_LONG = 16, MOVES = 8 };
+    enum { SHORT_PLAN = 64, LONG_PLAN = 2048 };
     PlanCost cost = t->cost;
+    bool is_short = t->plan->n_actions <= SHORT_PLAN;
     bool is_long = t->plan->n_actions > LONG_PLAN;
     uint64_t most = cost.cycles / (is_long ? ALL_LONG : ALL);
     uint64_t busy = plan_busy(t->plan);
     uint64_t saved =
         t->plan->serial && cost.cycles > busy ? cost.cycles - busy : 0;
-    if (s->schedule->spec->tiling.rows.rolls) {
+    if (s->schedule->spec->tiling.rows.rolls && !is_short) {
         saved = is_long ? saved / 2 : saved;
         saved = saved < most ? saved : most;
     }

@@ -423,10 +423,11 @@ def grid_below(size):
 
 
 def cost(point, made):
-    """By the point's objective, of which less is better."""
+    """By the point's objective, of which less is better: listings that the
+    machine holds at once come first."""
     cycles, moved = made["cost"]["cycles"], made["cost"]["bytes"]
-    return {"time": cycles, "bytes": moved}.get(asked(point),
-                                                cycles ** 3 * moved)
+    return made.get("parts", 1) > 1, {"time": cycles, "bytes": moved}.get(
+        asked(point), cycles ** 3 * moved)
 
 
 def formats(point):
