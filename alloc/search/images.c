@@ -20,6 +20,7 @@
 #include "alloc/search/search.h"
 #include "alloc/weights/weights.h"
 #include "base/arith.h"
+#include "base/size_grid.h"
 #include "plan/cost.h"
 
 #include "base/text.h"
@@ -302,21 +303,29 @@ static Plan *finish(Images *im, Way way) {
     return plan;
 }
 
-/* Of all ways the one that takes the fewest cycles. Volumes of which not all is
- * there share bytes with others in ways that move_all and offset_of know
- * nothing of: hence the judge. */
+/* Volumes of which not all is there share bytes with others in ways that
+ * move_all and offset_of know nothing of: hence the judge. */
+static Plan *better(Images *im, Plan *best, uint64_t height) {
+    Plan *plan = finish(im, (Way){height, true, true});
+    bool fewer = plan->cost.cycles < best->cost.cycles;
+    return fewer && !plan_judge(im->arena, plan) ? plan : best;
+}
+
+/* Of all ways the one that takes the fewest cycles. Every other image lies
+ * upside down also in what smaller memories have, until images lie apart: so a
+ * larger one gets no worse plan. */
 static Plan *best_of(Images *im, Plan *best) {
     const HwMemory *m = &im->schedule->spec->memory[0];
     uint64_t own = round_up(im->as_planned->am_height, m->align ? m->align : 1);
-    const Way way[] = {
-        {0, true, true}, {own, true, true}, {m->size, true, true}};
-    for (uint32_t i = 0; im->as_planned->serial && i < sizeof way / sizeof *way;
-         i++) {
-        Plan *plan = finish(im, way[i]);
-        if (plan->cost.cycles < best->cost.cycles &&
-            !plan_judge(im->arena, plan))
-            best = plan;
-    }
+    if (!im->as_planned->serial)
+        return best;
+    best = better(im, best, 0);
+    best = better(im, best, own);
+    best = better(im, best, m->size);
+    uint64_t height = grid_below(GRID_OCTAVE, m->size);
+    for (; height > own; height = grid_below(GRID_OCTAVE, height))
+        if (height < 2 * own)
+            best = better(im, best, height);
     return best;
 }
 
