@@ -11,8 +11,6 @@ bool cascades_confirmed(const Decisions *d);
 /* Without moves but those of inputs and outputs; only for machines with rings.
  */
 bool fit_rolling(Attempt *a);
-/* Cycles of all layers whole: no plan takes fewer, wherever transfers are. */
-uint64_t network_cycles(const Facts *f);
 
 /* ---- cascade_dp.c: which cascades ---- */
 

@@ -93,18 +93,6 @@ static uint64_t step_weights(const Facts *f, uint32_t step) {
 
 /* ---- time ---- */
 
-uint64_t network_cycles(const Facts *f) {
-    uint64_t sum = 0;
-    for (uint32_t step = 0; step < f->schedule->n_steps; step++) {
-        const Step *s = &f->schedule->step[step];
-        uint64_t most = 0;
-        for (uint32_t i = 0; i < s->n; i++)
-            most = larger(most, engine_work(f, s->slot[i].node));
-        sum += most;
-    }
-    return sum;
-}
-
 static uint64_t elements(const Facts *f, TensorId t) {
     Volume v = plan_volume(f->g, t);
     return (uint64_t)v.c * v.h * v.w;

@@ -16,18 +16,6 @@ bool archive_add(Archive *archive, const Candidate *candidate) {
     return true;
 }
 
-const Candidate *archive_best(const Archive *archive, uint64_t size,
-                              PlanObjective objective) {
-    const Candidate *best = NULL;
-    for (uint32_t i = 0; i < archive->at.n; i++) {
-        const Candidate *one = &archive->at.at[i];
-        if (one->cost.memory <= size &&
-            (!best || plan_cost_less(objective, &one->cost, &best->cost)))
-            best = one;
-    }
-    return best;
-}
-
 static int by_bytes(const void *a, const void *b) {
     const PlanCost *x = a, *y = b;
     if (x->bytes != y->bytes)

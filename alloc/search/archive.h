@@ -23,10 +23,6 @@ typedef struct Archive {
 /* Keeps the candidate, and drops those that are no better in any measure.
  * False if one that is there is as good in all. */
 bool archive_add(Archive *archive, const Candidate *candidate);
-/* The least by the objective of those that take at most `size` bytes; NULL:
- * there is none. */
-const Candidate *archive_best(const Archive *archive, uint64_t size,
-                              PlanObjective objective);
 /* What they cost, fewest bytes first; how many. */
 uint32_t archive_front(Arena *arena, const Archive *archive,
                        const PlanCost **out);

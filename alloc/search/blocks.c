@@ -274,6 +274,7 @@ static Staged try_way(Staging *s, uint64_t size, Volumes *volumes,
         done = STAGE_STUCK;
     if (done == STAGED)
         take(s, &b, &plan);
+    s->fitted |= done == STAGED || (done == STAGE_DEAR && !s->own->found);
     arena_free(arena);
     return done;
 }
@@ -424,13 +425,13 @@ static void try_shares(Staging *s, uint64_t size) {
         if (i == 1)
             try_beside(s, size);
         memcpy(last, s->own, sizeof last);
-        uint32_t before = s->number;
+        s->fitted = false;
         height = try_within(s, size, within);
         if (!height)
             break;
-        any |= s->number > before;
+        any |= s->fitted;
         idle = gained(s, last) || !any ? 0 : idle + 1;
-        if (s->own->found && (s->own->least || idle == IDLE))
+        if (idle == IDLE || (s->own->found && s->own->least))
             break;
     }
 }

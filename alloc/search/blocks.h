@@ -56,6 +56,8 @@ typedef struct Staging {
     bool clock_told, clock_errs; /* whether plans' own clock was compared with
                                   * the simulator, and counts otherwise */
     uint32_t number;             /* of plans */
+    bool fitted;                 /* in a share there were plans, or only such
+                                  * as cost more than those of other sizes */
     VEC(Blocks) tried;           /* in ways of try_others, for one size */
     BestBlocks own[PLAN_OBJECTIVES],
         all[PLAN_OBJECTIVES]; /* the best for one size, and of all: what is
