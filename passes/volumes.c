@@ -24,11 +24,12 @@ Layer layer_of(OpKind op, const char *suffix, TensorId in) {
     return layer;
 }
 
-TensorId volumes_add(Volumes *v, const Layer *layer) {
+/* The layer of these inputs, quantised as they are. */
+static TensorId add_of(Volumes *v, const Layer *layer, uint32_t n,
+                       const TensorId *in) {
     const char *name =
         arena_printf(v->g->arena, "%s__%s", v->node->name, layer->suffix);
-    NodeId id =
-        graph_add(v->g, layer->op, name, v->node->loc, layer->n_in, layer->in);
+    NodeId id = graph_add(v->g, layer->op, name, v->node->loc, n, in);
     Node *node = graph_node(v->g, id);
     node->attr = layer->attr;
     node->act = layer->act;
@@ -38,11 +39,22 @@ TensorId volumes_add(Volumes *v, const Layer *layer) {
                       "X__channels, X__pixels, X__plane, X__turn and X__shape "
                       "put what it reads, or its result, into order");
     TensorId out = graph_add_output(v->g, id, node->name);
-    graph_tensor(v->g, out)->quant = graph_tensor(v->g, layer->in[0])->quant;
+    graph_tensor(v->g, out)->quant = graph_tensor(v->g, in[0])->quant;
     if (!graph_infer(v->g, id, v->context->diag))
         bug("pass volumes: no shape for %s", name);
     graph_merge_names(v->g, id, v->id);
     return out;
+}
+
+TensorId volumes_add(Volumes *v, const Layer *layer) {
+    return add_of(v, layer, layer->n_in, layer->in);
+}
+
+TensorId volumes_join(Volumes *v, const char *suffix, uint32_t n,
+                      const TensorId *in) {
+    Layer layer = layer_of(OP_CONCAT, suffix, in[0]);
+    layer.attr.axis.axis = 1;
+    return add_of(v, &layer, n, in);
 }
 
 ConstId volumes_const(Volumes *v, Shape shape, const double *value) {

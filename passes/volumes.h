@@ -41,6 +41,9 @@ typedef struct Layer {
 } Layer;
 Layer layer_of(OpKind op, const char *suffix, TensorId in);
 TensorId volumes_add(Volumes *v, const Layer *layer);
+/* Channels of any number of volumes side by side. */
+TensorId volumes_join(Volumes *v, const char *suffix, uint32_t n,
+                      const TensorId *in);
 /* Of this many values; see Const. */
 ConstId volumes_const(Volumes *v, Shape shape, const double *value);
 

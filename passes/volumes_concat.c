@@ -78,14 +78,7 @@ static bool join(Volumes *v, View *view, View *out) {
         in[k] = view[k].base;
         sum += view[k].size[VIEW_C];
     }
-    NodeId id = graph_add(
-        v->g, OP_CONCAT, arena_printf(v->g->arena, "%s__volume", v->node->name),
-        v->node->loc, n, in);
-    graph_node(v->g, id)->attr.axis.axis = 1;
-    TensorId made = graph_add_output(v->g, id, graph_node(v->g, id)->name);
-    if (!graph_infer(v->g, id, v->context->diag))
-        return false;
-    *out = view_over(&rest, made, sum);
+    *out = view_over(&rest, volumes_join(v, "volume", n, in), sum);
     out->axis[axis] = all;
     return true;
 }

@@ -358,13 +358,7 @@ static TensorId rows_of(Steps *s, const TensorId *state) {
     Volumes *v = s->v;
     if (s->n == 1)
         return state[0];
-    NodeId id = graph_add(
-        v->g, OP_CONCAT, arena_printf(v->g->arena, "%s__states", v->node->name),
-        v->node->loc, s->n, state);
-    graph_node(v->g, id)->attr.axis.axis = 1;
-    TensorId made = graph_add_output(v->g, id, graph_node(v->g, id)->name);
-    if (!graph_infer(v->g, id, v->context->diag))
-        bug("pass volumes: no shape for states");
+    TensorId made = volumes_join(v, "states", s->n, state);
     Shape apart = {4, {1, s->n, s->units, s->images}};
     return volumes_turned(v, volumes_reshaped(v, made, &apart), &back);
 }

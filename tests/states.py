@@ -274,6 +274,38 @@ def on_engines():
         check("gru: only its ends move", found["ddr_moved_bytes"] == 14, said)
 
 
+def cache_of_codes():
+    """A cache of codes that grows at one end, as quantised decoders have it:
+    one head after the other in what comes in."""
+    quant = {"type": "int8", "scale": 2.0 ** -7, "zero": 0}
+    nodes = []
+
+    def add(op, name, reads, dims, **attributes):
+        nodes.append({"op": op, "name": name, "reads": reads, "writes": [
+            {"name": name, "shape": dims, "quant": quant}],
+            **({"attributes": attributes} if attributes else {})})
+
+    add("input", "x", [], [1, 1, 64])
+    add("input", "past", [], [1, 4, 32, 16])
+    add("reshape", "heads", ["x"], [1, 1, 4, 16], shape=[1, 1, 4, 16])
+    add("transpose", "new", ["heads"], [1, 4, 1, 16], perm=[0, 2, 1, 3])
+    add("concat", "both", ["past", "new"], [1, 4, 33, 16], axis=[2])
+    add("slice", "present", ["both"], [1, 4, 32, 16], axis=[2], begin=[1],
+        end=[33])
+    for name, end, state in (("whole", "both", ()),
+                             ("kept", "present", ("--state", "past=present"))):
+        path = path_of(f"codes_{name}.json")
+        some = [n for n in nodes if end == "present" or n["op"] != "slice"]
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"amphora": 1, "name": name, "constants": [],
+                       "nodes": some, "outputs": [end]}, file)
+        code, said = run("verify", path, "-t", "vision-npu", *state)
+        check(f"cache of codes, {name}: verify",
+              code == 0 and "all equal bit for bit" in said, said)
+        check(f"cache of codes, {name}: no layer of the host",
+              " on an engine, not the host" not in said, said)
+
+
 def words():
     """Offers, errors, the JSON of a graph."""
     path = path_of("decoder.onnx")
@@ -303,6 +335,7 @@ def main():
         try_network(name, ["stage-npu", "tile-npu", "cpu-x86-64"], False)
     listings()
     on_engines()
+    cache_of_codes()
     words()
     sys.exit(1 if BAD else 0)
 
