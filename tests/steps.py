@@ -69,12 +69,13 @@ def one(kind, steps=5, images=1, inputs=6, units=8, ways=1, states=0,
     return net
 
 
-def results():
+def results(ways=1, **attributes):
     """All three results of an LSTM, each of which the network gives."""
     net = Net([("x", [4, 2, 6])])
-    w = [net.floats([1, 32, 6], ramp(192, 0.317, 0.6)),
-         net.floats([1, 32, 8], ramp(256, 0.173, 0.5))]
-    net.node("LSTM", ["x", *w], outs=["all", "h", "c"], hidden_size=8)
+    w = [net.floats([ways, 32, 6], ramp(ways * 192, 0.317, 0.6)),
+         net.floats([ways, 32, 8], ramp(ways * 256, 0.173, 0.5))]
+    net.node("LSTM", ["x", *w], outs=["all", "h", "c"], hidden_size=8,
+             **attributes)
     for name in ("all", "h", "c"):
         net.output(name)
     return net
@@ -108,6 +109,7 @@ ENGINES = {
     "lstm, hard": one("LSTM", activations=["HardSigmoid", "Tanh", "Tanh"]),
     "lstm of one step": one("LSTM", steps=1),
     "lstm, three results": results(),
+    "lstm both ways, three results": results(2, direction="bidirectional"),
     "two both ways": stacked(),
 }
 HOST = {
@@ -128,7 +130,23 @@ def routines(name, net, machine):
     return sum(h["kind"] == "routine" for h in made.get("host_layers", ()))
 
 
+def results_share():
+    """Steps are computed once, however many results are read."""
+    path = os.path.join(FOLDER, "net.onnx")
+    for ways in (1, 2):
+        way = {"direction": "bidirectional"} if ways == 2 else {}
+        products = []
+        for net in (results(ways, **way),
+                    one("LSTM", 4, 2, ways=ways, bias=False, **way)):
+            net.write(path)
+            _, made = run("compile", path, "-t", "vision-npu", "-o", FOLDER)
+            products.append(made.get("engine_products"))
+        check(f"three results of {ways}, products of one",
+              products[0] and products[0] == products[1], str(products))
+
+
 def main():
+    results_share()
     for name, net in ENGINES.items():
         n = routines(name, net, "vision-npu")
         check(f"{name}: no routine", n == 0, f"{n} of them")

@@ -11,6 +11,12 @@
 enum { X, W, R, B, LENGTHS, STATE, CELL_STATE, PEEPHOLES, INPUTS };
 enum { MOST_ACTS = 6 };
 
+/* What a direction reads, made once for all its results. */
+typedef struct Direction {
+    TensorId in[INPUTS];
+    uint32_t count, given;
+} Direction;
+
 typedef struct Layer {
     Onnx *x;
     OnnxNode *n;
@@ -20,7 +26,7 @@ typedef struct Layer {
     const char *act[MOST_ACTS];
     double alpha[MOST_ACTS], beta[MOST_ACTS];
     TensorId in; /* T x N x I */
-    Shape shape; /* of a direction's result */
+    Direction direction[2];
 } Layer;
 
 /* ---- attributes ---- */
@@ -151,24 +157,29 @@ static bool set_attributes(Layer *l, NodeId id, uint32_t d, bool backwards) {
                           onnx_int(x, n, "linear_before_reset", 0) != 0);
 }
 
-/* A result of direction `d`. */
-static TensorId run_direction(Layer *l, uint32_t d, uint32_t result) {
+static Direction inputs_of(Layer *l, uint32_t d) {
     Onnx *x = l->x;
-    TensorId in[INPUTS] = {l->in};
-    uint32_t given = 1, count = 1;
+    Direction made = {.in = {l->in}, .count = 1, .given = 1};
     for (uint32_t i = 1; i < INPUTS; i++) {
         if (!onnx_in(x, l->n, i) || onnx_in(x, l->n, i)->shape.rank == 0)
             continue;
         bool is_state = i == STATE || i == CELL_STATE;
-        in[count++] = i == LENGTHS ? onnx_tensor_in(x, l->n, i)
-                      : is_state   ? state(l, i, d)
-                                   : part(l, i, d);
-        given |= 1u << i;
+        made.in[made.count++] = i == LENGTHS ? onnx_tensor_in(x, l->n, i)
+                                : is_state   ? state(l, i, d)
+                                             : part(l, i, d);
+        made.given |= 1u << i;
     }
+    return made;
+}
+
+/* A result of direction `d`. */
+static TensorId run_direction(Layer *l, uint32_t d, uint32_t result) {
+    Onnx *x = l->x;
+    const Direction *own = &l->direction[d];
     bool backwards = l->directions > 1 ? d == 1 : l->backwards;
-    NodeId id = onnx_routine(x, l->n, ROUTINE_RECURRENT, count, in);
+    NodeId id = onnx_routine(x, l->n, ROUTINE_RECURRENT, own->count, own->in);
     if (!set_attributes(l, id, d, backwards) ||
-        !onnx_number_is(x, l->n, id, "given", given) ||
+        !onnx_number_is(x, l->n, id, "given", own->given) ||
         !onnx_number_is(x, l->n, id, "result", result))
         return NO_TENSOR;
     return onnx_end(x, id);
@@ -248,6 +259,7 @@ bool onnx_recurrent(Onnx *x, OnnxNode *n) {
     TensorId all[2], last[2], cell[2];
     bool same = !onnx_in(x, n, LENGTHS);
     for (uint32_t d = 0; d < l.directions; d++) {
+        l.direction[d] = inputs_of(&l, d);
         bool needs_all = onnx_wants(n, 0) || (same && onnx_wants(n, 1));
         all[d] = needs_all ? run_direction(&l, d, 0) : NO_TENSOR;
         last[d] = !onnx_wants(n, 1) ? NO_TENSOR
