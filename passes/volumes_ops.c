@@ -51,13 +51,26 @@ static uint32_t *indices(Volumes *v, uint32_t n, uint32_t first) {
     return index;
 }
 
-/* Of channels of a volume, by itself, there are rules (rules_forms.c). */
+/* What is cut; of a tensor that is neither view nor volume, the last axis as
+ * channels and the others as pixels. Of channels of a volume, by itself, there
+ * are rules (rules_forms.c). */
+static bool see_sliced(Volumes *v, uint32_t axis, View *out) {
+    const Shape *in = volumes_in(v, 0);
+    uint32_t c = in->dim[in->rank - 1];
+    bool last = axis + 1 == in->rank;
+    if (!volumes_plain(v, 0) || (in->rank == 4 && in->dim[0] == 1))
+        return (!volumes_plain(v, 0) || axis > 1) && volumes_see(v, 0, out);
+    return volumes_has(v, last ? HW_OP_GATHER : HW_OP_GATHER_PIXELS) &&
+           volumes_has(v, HW_OP_RESHAPE) &&
+           (shape_count(in) == c || volumes_has(v, HW_OP_TRANSPOSE)) &&
+           volumes_see_last(v, 0, out);
+}
+
 bool convert_slice(Volumes *v) {
     View view;
     uint32_t axis = v->node->attr.slice.axis;
     uint32_t n = volumes_out(v)->dim[axis];
-    if (volumes_has_act(v) || (volumes_plain(v, 0) && axis < 2) ||
-        !volumes_see(v, 0, &view))
+    if (volumes_has_act(v) || !see_sliced(v, axis, &view))
         return false;
     view_pick(v->arena, &view, axis, n,
               indices(v, n, v->node->attr.slice.begin));

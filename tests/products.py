@@ -135,6 +135,31 @@ def patches():
     return end(net, net.node("Reshape", [at, net.whole(1, 1, 12, 8)]))
 
 
+def cell():
+    """A GRU's step as exports of a cell have it, parts of whose gates are
+    columns."""
+    net = Net([("x", [1, 10]), ("h", [1, 8])])
+    net.node("Split", [linear(net, "x", 10, 24)], axis=1,
+             outs=["xr", "xz", "xn"])
+    net.node("Split", [linear(net, "h", 8, 24)], axis=1,
+             outs=["hr", "hz", "hn"])
+    r, z = (net.node("Sigmoid", [net.node("Add", ["x" + k, "h" + k])])
+            for k in "rz")
+    a = net.node("Add", ["xn", net.node("Mul", [r, "hn"])])
+    a = net.node("Tanh", [a])
+    rest = net.node("Mul", [z, net.node("Sub", ["h", a])])
+    return end(net, net.node("Add", [a, rest]))
+
+
+def gated(shape, axis):
+    """One half says what of the other goes on, of an input of any axes."""
+    net = Net([("x", shape)])
+    net.node("Split", ["x"], outs=["a", "b"], axis=axis)
+    at = net.node("Mul", ["a", net.node("Sigmoid", ["b"])])
+    wide = shape[-1] // (2 if axis == len(shape) - 1 else 1)
+    return end(net, linear(net, at, wide, 7))
+
+
 NETS = {
     "a graph": graph_layer(),
     "a fixed graph": fixed_graph(),
@@ -146,6 +171,13 @@ NETS = {
     "patches": patches(),
     "linear attention": linear_attention(),
     "all pairs": all_pairs(),
+    "a cell": cell(),
+    "gated, one row": gated([1, 24], 1),
+    "gated columns": gated([6, 24], 1),
+    "gated rows": gated([12, 10], 0),
+    "gated channels of tokens": gated([1, 5, 24], 2),
+    "gated tokens": gated([1, 12, 10], 1),
+    "gated, of two": gated([2, 3, 5, 24], 3),
 }
 
 
