@@ -32,6 +32,7 @@ typedef struct PlanOptions {
                             * weights must have them: */
     const char *aside_for; /* the layer whose smallest block is the largest */
     bool no_remedy; /* what does not fit asks for no size that would do */
+    bool any;       /* the first plan with weights beside tensors will do */
     /* or NULL; by tensor id: how it is stored, all zero: by the rule */
     const Repl *chosen;
     /* or NULL; by node id: it is to read its input by tiles from backing

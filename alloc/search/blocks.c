@@ -231,6 +231,8 @@ static void take(Staging *s, const Blocks *b, const Plan *plan) {
     archive_add(&s->archive, &(Candidate){s->number++, cost});
     BestBlocks made = {true, *b, cost, .again = loads_again(plan)};
     made.least = plan->keeps_all && !made.again;
+    if (!s->refines)
+        vec_push(s->arena, &s->made, made);
     for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++)
         if (is_better((PlanObjective)o, &made, &s->own[o]))
             s->own[o] = made;
@@ -240,13 +242,14 @@ static bool is_legal(Staging *s, const Plan *plan) {
     return plan_admitted(s->arena, s->options, plan, &s->rejected);
 }
 
-/* A little more than the best of all: what a size has first is hardly ever so
- * much worse than its best. */
-static PlanCost near(const BestBlocks *all) {
-    enum { LITTLE = 8 };
-    PlanCost cost = all->cost;
-    cost.cycles += cost.cycles / LITTLE;
-    cost.bytes += cost.bytes / LITTLE;
+/* A little more than that plan takes, one part in so many: what a size has
+ * first is hardly ever an eighth worse than its best, and what volumes have
+ * first, a 64th. */
+enum { NEAR_SIZE = 8, NEAR_VOLUMES = 64 };
+static PlanCost near(const BestBlocks *best, uint32_t parts) {
+    PlanCost cost = best->cost;
+    cost.cycles += cost.cycles / parts;
+    cost.bytes += cost.bytes / parts;
     return cost;
 }
 
@@ -255,7 +258,9 @@ static bool most_for(const Staging *s, StageMost *most) {
     bool any = true;
     for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++) {
         any &= s->own[o].found || s->all[o].found;
-        most->cost[o] = s->own[o].found ? s->own[o].cost : near(&s->all[o]);
+        most->cost[o] = !s->own[o].found ? near(&s->all[o], NEAR_SIZE)
+                        : s->refines     ? s->own[o].cost
+                                         : near(&s->own[o], NEAR_VOLUMES);
     }
     return any && !s->clock_errs;
 }
@@ -320,33 +325,21 @@ static void try_other(Staging *s, uint64_t size, Volumes *volumes,
     try_way(s, size, volumes, way);
 }
 
-/* In that plan's order of layers, with its places of tensors; the best of its
- * objective so far. */
-static void try_others(Staging *s, uint64_t size, const BestBlocks *best) {
-    Volumes *volumes = best->best.volumes;
+/* In that plan's order of layers, with its places of tensors: other blocks, and
+ * transfers in parts with what is then the best by the objective. */
+static void try_others(Staging *s, uint64_t size, PlanObjective objective,
+                       const BestBlocks *first) {
+    Volumes *volumes = first->best.volumes;
+    const Blocks *best = &s->own[objective].best;
     for (uint32_t i = 1; i < LENGTH(block_ways); i++)
-        if ((!block_ways[i].evicts || best->again) &&
+        if ((!block_ways[i].evicts || first->again) &&
             (!block_ways[i].fastest || several_sources(s->schedule->spec)))
             try_other(s, size, volumes, block_ways[i]);
-    StageWay way = best->best.way;
+    StageWay way = best->volumes == volumes ? best->way : first->best.way;
     for (uint32_t i = 0; i < LENGTH(band_ways); i++) {
         way.bands = band_ways[i].bands;
         way.stores = band_ways[i].stores;
         try_other(s, size, volumes, way);
-    }
-}
-
-/* Tensors leave every layer room for its smallest block; at times those fit
- * that are planned for less, where others do not. */
-static void try_aside(Staging *s, uint64_t size) {
-    enum { STEPS = 4 };
-    const char *layer;
-    uint64_t aside = blocks_aside(s->schedule, &layer), rest = size - aside;
-    for (uint32_t i = 0; aside < size && i < STEPS && !s->own->found; i++) {
-        Volumes *last = volumes_within(s, rest, size - rest, (Aims){0});
-        if (last->plan)
-            try_volumes(s, size, last);
-        rest = grid_size(STAGED_OCTAVE, grid_number(STAGED_OCTAVE, rest - 1));
     }
 }
 
@@ -396,14 +389,38 @@ static bool gained(const Staging *s, const BestBlocks *last) {
     return any;
 }
 
-/* All of the memory is for both, of which each layer's weights have what their
+/* So many bytes are for both, of which each layer's weights have what their
  * smallest blocks take, another part for each layer. */
-static void try_beside(Staging *s, uint64_t size) {
+static void try_beside(Staging *s, uint64_t size, uint64_t within) {
     for (uint32_t n = 1; n <= MOST_BESIDE && s->beside[n]; n++) {
         Volumes *v =
-            volumes_within(s, size, 0, (Aims){.blocks = s->beside[n]});
+            volumes_within(s, within, 0, (Aims){.blocks = s->beside[n]});
         if (v->plan)
             try_best(s, size, v);
+    }
+}
+
+/* The next size below that volumes are planned within. */
+static uint64_t less(uint64_t size) {
+    return grid_size(STAGED_OCTAVE, grid_number(STAGED_OCTAVE, size - 1));
+}
+
+/* Tensors leave every layer room for its smallest block; at times those fit
+ * that are planned for less, where others do not. */
+static void try_scarce(Staging *s, uint64_t size) {
+    enum { STEPS = 4 };
+    const char *layer;
+    uint64_t aside = blocks_aside(s->schedule, &layer), rest = size - aside;
+    for (uint32_t i = 0; aside < size && i < STEPS && !s->own->found; i++) {
+        Volumes *last = volumes_within(s, rest, size - rest, (Aims){0});
+        if (last->plan)
+            try_volumes(s, size, last);
+        rest = less(rest);
+    }
+    rest = size;
+    for (uint32_t i = 0; i < STEPS && rest > 1 && !s->own->found; i++) {
+        rest = less(rest);
+        try_beside(s, size, rest);
     }
 }
 
@@ -423,7 +440,7 @@ static void try_shares(Staging *s, uint64_t size) {
             continue;
         BestBlocks last[PLAN_OBJECTIVES];
         if (i == 1)
-            try_beside(s, size);
+            try_beside(s, size, size);
         memcpy(last, s->own, sizeof last);
         s->fitted = false;
         height = try_within(s, size, within);
@@ -431,29 +448,64 @@ static void try_shares(Staging *s, uint64_t size) {
             break;
         any |= s->fitted;
         idle = gained(s, last) || !any ? 0 : idle + 1;
-        if (idle == IDLE || (s->own->found && s->own->least))
+        if (idle == IDLE ||
+            (s->own->found && (s->own->least || s->options->any)))
             break;
     }
 }
 
 /* Whether the best of the size may become the best of all. */
 static bool is_near(const Staging *s, PlanObjective objective) {
-    PlanCost most = near(&s->all[objective]);
+    PlanCost most = near(&s->all[objective], NEAR_SIZE);
     return !s->all[objective].found ||
            plan_cost_less(objective, &s->own[objective].cost, &most);
 }
 
+/* The best blocks of volumes by an objective, none of which were refined yet;
+ * NULL: others are worse by more than a little. */
+static const BestBlocks *next_near(const Staging *s, PlanObjective objective,
+                                   Volumes *const *done, uint32_t n) {
+    const BestBlocks *next = NULL;
+    PlanCost most = near(&s->own[objective], NEAR_VOLUMES);
+    for (uint32_t i = 0; i < s->made.n; i++) {
+        const BestBlocks *made = &s->made.at[i];
+        bool is_done = !plan_cost_less(objective, &made->cost, &most);
+        for (uint32_t k = 0; k < n; k++)
+            is_done |= is_same(done[k]->plan, made->best.volumes->plan);
+        if (!is_done &&
+            (!next || plan_cost_less(objective, &made->cost, &next->cost)))
+            next = made;
+    }
+    return next;
+}
+
+/* Other blocks beside the volumes that are best, and those next to them. */
+static void refine(Staging *s, uint64_t size, PlanObjective objective) {
+    enum { SEVERAL = 4 };
+    Volumes *done[SEVERAL];
+    for (uint32_t n = 0; n < SEVERAL; n++) {
+        const BestBlocks *next = next_near(s, objective, done, n);
+        if (!next)
+            return;
+        done[n] = next->best.volumes;
+        BestBlocks first = *next;
+        try_others(s, size, objective, &first);
+    }
+}
+
 static void size_try(Staging *s, uint64_t size) {
     memset(s->own, 0, sizeof s->own);
-    s->tried.n = 0;
+    s->tried.n = s->made.n = 0;
+    s->refines = false;
     try_shares(s, size);
     if (!s->own->found && !s->all->found && !s->one_size)
-        try_aside(s, size);
+        try_scarce(s, size);
     if (!s->own->found)
         return;
-    for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++)
+    s->refines = true;
+    for (uint32_t o = 0; o < PLAN_OBJECTIVES && !s->options->any; o++)
         if (is_near(s, (PlanObjective)o))
-            try_others(s, size, &s->own[o]);
+            refine(s, size, (PlanObjective)o);
     for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++)
         if (is_better((PlanObjective)o, &s->own[o], &s->all[o]))
             s->all[o] = s->own[o];
@@ -466,13 +518,11 @@ static const uint64_t *blocks_beside(Arena *arena, const Schedule *schedule,
                                      uint32_t n) {
     const HwSpec *spec = schedule->spec;
     uint64_t align = spec->memory[0].align ? spec->memory[0].align : 1;
-    uint64_t *bytes =
-        ARENA_ARRAY(arena, uint64_t, schedule->graph->node.n + 1);
+    uint64_t *bytes = ARENA_ARRAY(arena, uint64_t, schedule->graph->node.n + 1);
     for (uint32_t i = 0; i < schedule->n_steps; i++)
         for (uint32_t k = 0; k < schedule->step[i].n; k++) {
             const Slot *slot = &schedule->step[i].slot[k];
-            if (slot->legal.engine >= 0 &&
-                hwspec_stages(spec, slot->legal.op))
+            if (slot->legal.engine >= 0 && hwspec_stages(spec, slot->legal.op))
                 bytes[slot->node.i] =
                     n * round_up(block_least(spec, schedule->graph, slot),
                                  align) +
@@ -508,7 +558,8 @@ static void sizes_try(Staging *s) {
     bool small = search_is_small(&s->search);
     for (uint32_t i = 0; search_walks(&s->search, i) && size; i++) {
         size_try(s, size);
-        if (s->one_size || (!small && (!s->own->found || s->own->least)))
+        if (s->one_size || (!small && (!s->own->found || s->own->least)) ||
+            (s->all->found && s->options->any))
             return;
         size = grid_below(GRID_OCTAVE, size);
     }

@@ -48,7 +48,7 @@ typedef struct Staging {
     bool one_size; /* fixed buffers: those of a smaller memory are others */
     Search search; /* of tensors by themselves */
     Plan bound;
-    VEC(Volumes *) volumes; /* that were planned */
+    VEC(Volumes *) volumes;                  /* that were planned */
     const uint64_t *beside[MOST_BESIDE + 1]; /* Aims.blocks: of so many */
     Archive archive;
     bool judges; /* plans are verified before they are the best */
@@ -58,6 +58,8 @@ typedef struct Staging {
     uint32_t number;             /* of plans */
     bool fitted;                 /* in a share there were plans, or only such
                                   * as cost more than those of other sizes */
+    VEC(BestBlocks) made;        /* for one size, before any are refined */
+    bool refines;                /* others are tried beside the best of them */
     VEC(Blocks) tried;           /* in ways of try_others, for one size */
     BestBlocks own[PLAN_OBJECTIVES],
         all[PLAN_OBJECTIVES]; /* the best for one size, and of all: what is

@@ -2,7 +2,8 @@
  *
  * Input: a schedule for a machine with a queue. Output: a size that does not
  * depend on the memory's own, and how to plan for it.
- * Method: volumes are planned for many sizes. Beside each of these plans every
+ * Method: volumes are planned for many sizes, by themselves and leaving each
+ * layer room for its smallest block. Beside each of these plans every
  * layer has a range that is free, so what it lacks for its smallest block is
  * known without a search; sizes next to the best one are looked at closely.
  */
@@ -24,9 +25,10 @@ static void try_blocks(const Staging *s, Scarce *least, Volumes *v) {
 
 /* The height of the volumes, or 0. Those for which the search asked before are
  * kept, and the best: there are hundreds. */
-static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
+static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within,
+                            Aims aims) {
     uint32_t n = s->volumes.n;
-    Volumes *v = volumes_within(s, within, 0, (Aims){0});
+    Volumes *v = volumes_within(s, within, 0, aims);
     if (v->plan)
         try_blocks(s, least, v);
     if (s->volumes.n > n && least->blocks.volumes != v)
@@ -37,25 +39,35 @@ static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within) {
 /* Volumes within each of `octave` sizes between a power of two and the next,
  * from `end` down to `first`; those that are less than a plan takes, as others
  * are the same. */
-static void try_sizes(Staging *s, Scarce *least, uint32_t octave,
+static void try_sizes(Staging *s, Scarce *least, Aims aims, uint32_t octave,
                       uint64_t first, uint64_t end) {
     uint64_t height = UINT64_MAX;
     uint32_t low = grid_number(octave, first);
     for (uint32_t i = grid_number(octave, end) + 1; i-- > low && height;) {
         uint64_t within = grid_size(octave, i);
         if (within < height && within < least->size)
-            height = try_volumes(s, least, within);
+            height = try_volumes(s, least, within, aims);
+    }
+}
+
+/* At sizes further and further apart less, next to the best. */
+static void try_aims(Staging *s, Scarce *least, Aims aims, uint64_t most) {
+    enum { FINER = 4, FINEST = STAGED_OCTAVE * FINER * FINER };
+    uint64_t before = least->size;
+    try_sizes(s, least, aims, STAGED_OCTAVE, s->search.never, most);
+    if (!least->any || (least->size == before && aims.blocks))
+        return;
+    for (uint32_t octave = STAGED_OCTAVE * FINER; octave <= FINEST;
+         octave *= FINER) {
+        uint64_t at = least->blocks.volumes->size, near = FINER * at / octave;
+        try_sizes(s, least, aims, octave, at - near, at + near);
     }
 }
 
 Scarce scarce_find(Staging *s, uint64_t most) {
-    enum { FINER = 4, FINEST = STAGED_OCTAVE * FINER * FINER };
     Scarce least = {.size = most};
-    try_sizes(s, &least, STAGED_OCTAVE, s->search.never, most);
-    for (uint32_t octave = STAGED_OCTAVE * FINER; octave <= FINEST && least.any;
-         octave *= FINER) {
-        uint64_t at = least.blocks.volumes->size, near = FINER * at / octave;
-        try_sizes(s, &least, octave, at - near, at + near);
-    }
+    try_aims(s, &least, (Aims){0}, most);
+    if (s->beside[1])
+        try_aims(s, &least, (Aims){.blocks = s->beside[1]}, least.size);
     return least;
 }

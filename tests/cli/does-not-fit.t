@@ -79,7 +79,7 @@ SHARE/examples/squeezenet.prototxt:24:1: note: pool1 (64x56x56, 1 of its rows): 
 SHARE/examples/squeezenet.prototxt:24:1: note: no stripe of pool1 fits: the lowest, 1 of its 56 rows, takes 25,280 bytes
     layer {
     ^
-amphora: note: --set memories.am.size=25616 would do; 25600 would not
+amphora: note: --set memories.am.size=25600 would do; 25584 would not
 --- run amphora compile SHARE/examples/squeezenet.prototxt -t vta-pynq --set memories.wgt.size=1KiB
 --- exit 3
 --- stdout

@@ -266,6 +266,8 @@ static void bad_sections(void **state) {
     check_bad(at,
               "tiling: {kind: hardware, styles: [{from: in, to: am, ops: "
               "[conv], buffers: [0, 1/4], buffer_size: 1/2}]}\nengines:\n",
+              "8:42: `from` is outside active memory, of which no memory is "
+              "the backing\n"
               "8:76: the two input tiles overlap\n"
               "8:59: the style from `in` to `am` tiles `conv`, but engine "
               "`all` has no `in` in its `memories` or `operands`\n");
