@@ -236,7 +236,8 @@ static bool would_do_in(const Schedule *order, const Asked *asked,
     PlanOptions *options = ARENA_COPY(arena, PlanOptions, asked->options, 1);
     bool does_not_fit;
     schedule->spec = spec_within(arena, schedule->spec, size);
-    options->no_remedy = options->any = true;
+    options->no_remedy = true;
+    options->any = options->images < 2; /* the best may have room for more */
     options->asked = NULL;
     options->budget = budget;
     options->spent = NULL;
