@@ -3,38 +3,19 @@
 
 Of one axis, as in WaveNet, of both, as in DeepLab, alike or not, padded unevenly
 and not at all, depthwise, with an activation, with sizes that are no multiples
-of the phases; and paddings that no window takes in. No layer is left to the host, and the simulated listing has the
-values of the reference evaluation; a dilation without few phases stays there.
+of the phases; and paddings that no window takes in. No layer is left to the
+host, and the simulated listing has the values of the reference evaluation; a
+dilation without few phases stays there.
 """
-import json
 import os
-import subprocess
 import sys
 import tempfile
 
-from truthlib import AMPHORA
+from checked import BAD, check, ramp, run_json
 from write_onnx import Net
 
-BAD = []
 FOLDER = tempfile.mkdtemp(prefix="amphora-dilations-")
 MACHINE = "vision-npu"
-
-
-def check(name, right, why=""):
-    print(f"{'ok  ' if right else 'WRONG'} {name}{'' if right else ': '}"
-          f"{'' if right else why}", flush=True)
-    if not right:
-        BAD.append(name)
-
-
-def run(*arguments):
-    done = subprocess.run([AMPHORA, *arguments, "--json"],
-                          capture_output=True, check=False)
-    return done.returncode, json.loads(done.stdout or "{}")
-
-
-def ramp(n, step=0.37, size=1.0):
-    return [size * (((i * step) % 2) - 1) for i in range(n)]
 
 
 def conv(shape, kernel, dilations, pads, out=5, group=1, act="Relu"):
@@ -95,10 +76,10 @@ def main():
     path = os.path.join(FOLDER, "net.onnx")
     for name, net in [*ENGINES.items(), *HOST.items()]:
         net.write(path)
-        status, made = run("verify", path, "-t", MACHINE, "--tolerance", "1e-5")
+        status, made = run_json("verify", path, "-t", MACHINE, "--tolerance", "1e-5")
         check(name, status == 0 and not made.get("violations"),
               f"exit {status}, {made}")
-        _, made = run("compile", path, "-t", MACHINE, "-o", FOLDER)
+        _, made = run_json("compile", path, "-t", MACHINE, "-o", FOLDER)
         host = [h["kind"] for h in made.get("host_layers", ["none made"])]
         check(f"{name}: where it runs",
               "conv" in host if name in HOST else not host, f"{host}")

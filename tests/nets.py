@@ -12,25 +12,11 @@ import subprocess
 import sys
 import tempfile
 
-from truthlib import AMPHORA, npy_write
+from checked import BAD, check, ramp, run
+from truthlib import npy_write
 from write_onnx import Net
 
-BAD = []
 FOLDER = tempfile.mkdtemp(prefix="amphora-nets-")
-
-
-def check(name, right, why=""):
-    print(f"{'ok  ' if right else 'WRONG'} {name}{'' if right else ': '}"
-          f"{'' if right else why}", flush=True)
-    if not right:
-        BAD.append(name)
-
-
-def run(*arguments):
-    """Exit code and all that was said."""
-    done = subprocess.run([AMPHORA, *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False)
-    return done.returncode, done.stdout.decode(errors="replace")
 
 
 def path_of(name):
@@ -216,10 +202,6 @@ def fortran():
 
 
 # ---- what exports write, as what engines run ----
-
-def ramp(n, step=0.37):
-    return [((i * step) % 2) - 1 for i in range(n)]
-
 
 def gelu(net, x):
     erf = net.node("Erf", [net.node("Div", [x, net.floats([], [2 ** 0.5])])])

@@ -6,35 +6,15 @@ over tokens (attention between channels), linear attention, all pairs of points.
 On vision-npu no product is left to the host, and the simulated listing has the
 values of the reference evaluation.
 """
-import json
 import os
-import subprocess
 import sys
 import tempfile
 
-from truthlib import AMPHORA
+from checked import BAD, check, ramp, run_json
 from write_onnx import Net
 
-BAD = []
 FOLDER = tempfile.mkdtemp(prefix="amphora-products-")
 MACHINE = "vision-npu"
-
-
-def check(name, right, why=""):
-    print(f"{'ok  ' if right else 'WRONG'} {name}{'' if right else ': '}"
-          f"{'' if right else why}", flush=True)
-    if not right:
-        BAD.append(name)
-
-
-def run(*arguments):
-    done = subprocess.run([AMPHORA, *arguments, "--json"],
-                          capture_output=True, check=False)
-    return done.returncode, json.loads(done.stdout or "{}")
-
-
-def ramp(n, step=0.37, size=1.0):
-    return [size * (((i * step) % 2) - 1) for i in range(n)]
 
 
 def end(net, at):
@@ -185,10 +165,10 @@ def main():
     path = os.path.join(FOLDER, "net.onnx")
     for name, net in NETS.items():
         net.write(path)
-        status, made = run("verify", path, "-t", MACHINE, "--tolerance", "1e-5")
+        status, made = run_json("verify", path, "-t", MACHINE, "--tolerance", "1e-5")
         check(name, status == 0 and not made.get("violations"),
               f"exit {status}, {made}")
-        _, made = run("compile", path, "-t", MACHINE, "-o", FOLDER)
+        _, made = run_json("compile", path, "-t", MACHINE, "-o", FOLDER)
         check(f"{name}: no layer of the host",
               made.get("engine_products", 0) and not made["host_layers"],
               f"{made.get('host_layers')}")

@@ -12,37 +12,19 @@ import array
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 
-from truthlib import AMPHORA, npy_write
+from checked import BAD, check, ramp, run
+from truthlib import npy_write
 from write_onnx import Net
 
-BAD = []
 FOLDER = tempfile.mkdtemp(prefix="amphora-states-")
 CALLS = 5
 
 
-def check(name, right, why=""):
-    print(f"{'ok  ' if right else 'WRONG'} {name}{'' if right else ': '}"
-          f"{'' if right else why}", flush=True)
-    if not right:
-        BAD.append(name)
-
-
-def run(*arguments):
-    done = subprocess.run([AMPHORA, *arguments], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, check=False)
-    return done.returncode, done.stdout.decode(errors="replace")
-
-
 def path_of(name):
     return os.path.join(FOLDER, name)
-
-
-def ramp(n, step=0.37, size=1.0):
-    return [size * (((i * step) % 2) - 1) for i in range(n)]
 
 
 def numbers_of(path):

@@ -8,36 +8,16 @@ the reference evaluation, which runs such a layer as one routine; on a machine
 without the operators, or with lengths, clips or too many steps, the host has
 them.
 """
-import json
 import os
-import subprocess
 import sys
 import tempfile
 
-from truthlib import AMPHORA
+from checked import BAD, check, ramp, run_json
 from write_onnx import Net
 
-BAD = []
 FOLDER = tempfile.mkdtemp(prefix="amphora-steps-")
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 TOLERANCE = 1e-5
-
-
-def check(name, right, why=""):
-    print(f"{'ok  ' if right else 'WRONG'} {name}{'' if right else ': '}"
-          f"{'' if right else why}", flush=True)
-    if not right:
-        BAD.append(name)
-
-
-def run(*arguments):
-    done = subprocess.run([AMPHORA, *arguments, "--json"],
-                          capture_output=True, check=False)
-    return done.returncode, json.loads(done.stdout or "{}")
-
-
-def ramp(n, step=0.37, size=1.0):
-    return [size * (((i * step) % 2) - 1) for i in range(n)]
 
 
 def layer(net, kind, x, inputs, units, ways=1, bias=True, lengths="", state=(),
@@ -122,11 +102,11 @@ def routines(name, net, machine):
     """How many layers of the host are routines, and whether all is well."""
     path = os.path.join(FOLDER, "net.onnx")
     net.write(path)
-    status, made = run("verify", path, "-t", machine, "--tolerance",
+    status, made = run_json("verify", path, "-t", machine, "--tolerance",
                        str(TOLERANCE))
     check(f"{name} on {machine}", status == 0 and not made.get("violations"),
           f"exit {status}, {made}")
-    _, made = run("compile", path, "-t", machine, "-o", FOLDER)
+    _, made = run_json("compile", path, "-t", machine, "-o", FOLDER)
     return sum(h["kind"] == "routine" for h in made.get("host_layers", ()))
 
 
@@ -139,7 +119,7 @@ def results_share():
         for net in (results(ways, **way),
                     one("LSTM", 4, 2, ways=ways, bias=False, **way)):
             net.write(path)
-            _, made = run("compile", path, "-t", "vision-npu", "-o", FOLDER)
+            _, made = run_json("compile", path, "-t", "vision-npu", "-o", FOLDER)
             products.append(made.get("engine_products"))
         check(f"three results of {ways}, products of one",
               products[0] and products[0] == products[1], str(products))
