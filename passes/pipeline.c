@@ -55,8 +55,7 @@ const Pass passes[] = {
      "layers too tall, wide or large for their engine go by rows or columns"},
     {"dilation", run_dilation, FACT_FUSED, 0, 0,
      "convolutions dilated beyond an engine's limit go by phases, or with "
-     "zeros "
-     "between their taps; paddings are pixels"},
+     "zeros between their taps; paddings are pixels"},
     {"stride", run_stride, FACT_FUSED, 0, 0,
      "strided 1x1 convolutions become a pool and a convolution"},
     {"phases", run_phases, FACT_FUSED, 0, 0,

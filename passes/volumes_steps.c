@@ -363,17 +363,18 @@ static TensorId rows_of(Steps *s, const TensorId *state) {
     return volumes_turned(v, volumes_reshaped(v, made, &apart), &back);
 }
 
-static void give_lines(Steps *s, TensorId image, uint32_t rank) {
+static void give_lines(Volumes *v, TensorId image) {
     static const Shape perm = {4, {0, 2, 3, 1}};
+    const Shape *out = volumes_out(v);
     View view =
-        view_of_image(s->v->arena, image, &graph_tensor(s->v->g, image)->shape);
+        view_of_image(v->arena, image, &graph_tensor(v->g, image)->shape);
     view_transpose(&view, &perm);
-    if (!view_reshape(s->v->arena, &view, volumes_out(s->v)))
-        bug("pass volumes: states of rank %u have no view", rank);
-    volumes_give(s->v, &view);
+    if (!view_reshape(v->arena, &view, out))
+        bug("pass volumes: states of rank %u have no view", out->rank);
+    volumes_give(v, &view);
 }
 
-static bool is_known(const Steps *s) {
+static bool is_bounded(const Steps *s) {
     uint64_t wide = (uint64_t)s->cell->gates * s->units;
     return wide <= 1 << 16 && s->images <= 1 << 12;
 }
@@ -399,7 +400,7 @@ static const Unrolled *unrolled_find(const Volumes *v) {
 static bool unroll(Volumes *v, Unrolled *out) {
     Steps s = open(v);
     Act last = {0};
-    if (!is_known(&s) || !reads(&s) || !act_named(v, "h", &last) ||
+    if (!is_bounded(&s) || !reads(&s) || !act_named(v, "h", &last) ||
         !make_parts(&s))
         return false;
     TensorId *state = ARENA_ARRAY(v->arena, TensorId, s.n);
@@ -429,11 +430,6 @@ bool convert_routine(Volumes *v) {
         is = &made;
     }
     uint32_t result = (uint32_t)number(v, "result", 0);
-    Steps s = {.v = v};
-    give_lines(&s,
-               result == 0   ? is->all
-               : result == 1 ? is->state
-                             : is->cell,
-               volumes_out(v)->rank);
+    give_lines(v, result == 0 ? is->all : result == 1 ? is->state : is->cell);
     return true;
 }
