@@ -359,7 +359,7 @@ static void add_layer(Builder *b, uint32_t insn) {
     ListingLayer layer;
     bool move = action->kind == ACTION_LOAD || action->kind == ACTION_STORE ||
                 action->kind == ACTION_COPY;
-    bool loaded = action->kind == ACTION_WEIGHTS || action->kind == ACTION_BIAS;
+    bool loaded = loads_constants(action);
     if (loaded)
         layer = action->kind == ACTION_BIAS ? layer_of_bias(b, action)
                                             : layer_of_weights(b, action);

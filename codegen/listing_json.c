@@ -83,8 +83,7 @@ static void put_instructions(const Writer *w, const ListingLayer *layer) {
 static bool moves_only(const Writer *w, const ListingLayer *layer) {
     for (uint32_t i = 0; i < layer->n_insns; i++) {
         HwOp op = insn_op(w->spec, &w->listing->insn[layer->first_insn + i]);
-        if (op != HW_OP_LOAD && op != HW_OP_STORE && op != HW_OP_LOAD_WEIGHTS &&
-            op != HW_OP_LOAD_BIAS)
+        if (!hw_is_among(op, HW_TRANSFERS))
             return false;
     }
     return layer->n_insns > 0;

@@ -241,8 +241,7 @@ static void add_operands(const Maker *m, const Action *a, Record *r) {
 /* ---- who and when ---- */
 
 static uint32_t record_unit(const Maker *m, const Action *a) {
-    bool moves =
-        is_move(a) || a->kind == ACTION_WEIGHTS || a->kind == ACTION_BIAS;
+    bool moves = is_move(a) || loads_constants(a);
     if (moves && m->spec->n_dmas)
         return insn_unit_of_dma(m->spec, unit_of_move(m->plan, a));
     switch (a->kind) {
@@ -337,8 +336,8 @@ static bool meet(const Maker *m, const RecordOperand *a,
 }
 
 static bool writes(const Record *r, uint32_t operand) {
-    return r->operand[operand].role[0] == 'o' || r->op == HW_OP_LOAD_WEIGHTS ||
-           r->op == HW_OP_LOAD_BIAS;
+    return r->operand[operand].role[0] == 'o' ||
+           hw_is_among(r->op, HW_CONSTANT_LOADS);
 }
 
 static bool conflict(const Maker *m, const Record *a, const Record *b) {

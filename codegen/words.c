@@ -94,7 +94,7 @@ static void say_all(Lister *l, uint32_t i) {
     const Action *action = action_at(l, i);
     say_fields(l, &l->listing->insn[i]);
     say(l, "operands", action->n_in);
-    if (action->kind == ACTION_WEIGHTS || action->kind == ACTION_BIAS)
+    if (loads_constants(action))
         return;
     bool run = action->kind == ACTION_RUN;
     uint32_t row = run ? action->in_row : action->row;

@@ -285,9 +285,7 @@ static const SimResult *with_lives(Arena *arena, const Pipeline *p,
     for (uint32_t i = 0; i < sim->n_events; i++) {
         const Action *a = &p->plan->action[p->action_of[event[i].insn]];
         extend(&event[i].out_until,
-               a->kind == ACTION_WEIGHTS || a->kind == ACTION_BIAS
-                   ? l.block[a->weights]
-                   : *life_of(&l, a->out));
+               loads_constants(a) ? l.block[a->weights] : *life_of(&l, a->out));
     }
     SimResult *out = ARENA_COPY(arena, SimResult, sim, 1);
     out->event = event;

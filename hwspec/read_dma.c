@@ -6,18 +6,15 @@
  */
 #include "hwspec/read.h"
 
-static const HwOps moves =
-    HW_BIT(LOAD) | HW_BIT(STORE) | HW_BIT(LOAD_WEIGHTS) | HW_BIT(LOAD_BIAS);
-
 static bool read_moves(Reader *r, YamlNode *node, void *out) {
     HwOps ops;
     if (!read_ops(r, node, &ops))
         return false;
-    bool ok = ops && !(ops & ~moves);
+    bool ok = ops && !(ops & ~HW_TRANSFERS);
     if (!ops)
         diag_error(r->diag, node->loc, "a unit moves one thing at least");
     for (uint32_t op = 0; op < HW_OP_COUNT; op++)
-        if ((ops & ~moves) >> op & 1)
+        if ((ops & ~HW_TRANSFERS) >> op & 1)
             diag_error(r->diag, node->loc, "`%s` is the work of an engine",
                        hw_op_name[op]);
     if (ok)

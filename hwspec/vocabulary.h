@@ -4,6 +4,7 @@
 #ifndef HWSPEC_VOCABULARY_H
 #define HWSPEC_VOCABULARY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum HwOp {
@@ -16,6 +17,12 @@ typedef enum HwOp {
 typedef uint64_t HwOps;
 _Static_assert(HW_OP_COUNT <= 64, "a set of operations is 64 bits");
 #define HW_BIT(NAME) (UINT64_C(1) << HW_OP_##NAME)
+/* Loads of what layers bring along, and all between memories. */
+#define HW_CONSTANT_LOADS (HW_BIT(LOAD_WEIGHTS) | HW_BIT(LOAD_BIAS))
+#define HW_TRANSFERS (HW_BIT(LOAD) | HW_BIT(STORE) | HW_CONSTANT_LOADS)
+static inline bool hw_is_among(HwOp op, HwOps ops) {
+    return ops >> op & 1;
+}
 
 /* What is true of an operation, whatever the machine. */
 typedef enum HwTrait {

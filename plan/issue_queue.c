@@ -35,10 +35,6 @@ void in_uses_drop(InUses *all, uint64_t less) {
 
 /* ---- actions ---- */
 
-static bool is_block(const Action *a) {
-    return a->kind == ACTION_WEIGHTS || a->kind == ACTION_BIAS;
-}
-
 Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
     Touched t = {.loads = a->kind == ACTION_WEIGHTS,
                  .loads_bias = a->kind == ACTION_BIAS};
@@ -48,7 +44,7 @@ Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
         const BiasBlock *b = &plan->bias[a->bias - 1];
         t.bias = (Reach){b->offset, b->offset + b->bytes};
     }
-    if (!is_block(a))
+    if (!loads_constants(a))
         t.volumes = accesses_of(arena, plan, a);
     return t;
 }
@@ -132,7 +128,7 @@ static uint64_t *wires_of(Queue *q, const Action *a) {
 
 uint64_t queue_unit_free(const Queue *q, const Action *a) {
     uint64_t free = unit_free(q, unit_of(q->plan, a));
-    if (!is_move(a) && !is_block(a))
+    if (!is_move(a) && !loads_constants(a))
         return free;
     const HwSpec *spec = q->plan->schedule->spec;
     uint64_t wires = q->wires[spec->memory[moves_over(q->plan, a)].channel];

@@ -243,4 +243,9 @@ static inline bool is_move(const Action *a) {
     return a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
 }
 
+/* Whether it brings weights or biases. */
+static inline bool loads_constants(const Action *a) {
+    return a->kind == ACTION_WEIGHTS || a->kind == ACTION_BIAS;
+}
+
 #endif

@@ -66,7 +66,7 @@ static void print_action(Text *text, const Plan *plan, const Action *a) {
                   tensor_name(plan, plan->placement[a->out].tensor));
     for (uint32_t i = 0; i < a->n_in; i++)
         text_addf(text, " p%u", a->in[i]);
-    if (a->kind != ACTION_WEIGHTS && a->kind != ACTION_BIAS) {
+    if (!loads_constants(a)) {
         text_addf(text, " -> p%u", a->out);
         print_rows(text, a);
     }

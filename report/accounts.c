@@ -20,9 +20,7 @@ static uint32_t round_trips(const Listing *listing) {
         HwOp op = listing->spec->insns->row[listing->insn[i].row].op;
         if (op == HW_OP_HOST) {
             waiting = engine_before;
-        } else if (op != HW_OP_LOAD && op != HW_OP_STORE &&
-                   op != HW_OP_LOAD_WEIGHTS && op != HW_OP_LOAD_BIAS &&
-                   op != HW_OP_CONCAT) {
+        } else if (!hw_is_among(op, HW_TRANSFERS | HW_BIT(CONCAT))) {
             trips += waiting;
             waiting = false;
             engine_before = true;
@@ -209,8 +207,7 @@ static double exposed(Arena *arena, const SimResult *sim) {
     for (uint32_t i = 0; i < sim->n_events; i++) {
         const SimEvent *e = &sim->event[i];
         end = e->start + e->cycles > end ? e->start + e->cycles : end;
-        if (e->op == HW_OP_LOAD || e->op == HW_OP_STORE ||
-            e->op == HW_OP_LOAD_WEIGHTS || e->op == HW_OP_LOAD_BIAS)
+        if (hw_is_among(e->op, HW_TRANSFERS))
             moves += e->cycles;
         else
             span[n++] = (Span){e->start, e->start + e->cycles};

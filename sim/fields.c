@@ -57,7 +57,7 @@ static void judge_kind(Judge *j) {
 static void judge_weights_name(Judge *j) {
     const Work *w = j->w;
     bool numbered = w->layer[insn_tile_mark(w->layer)];
-    if (op_loads_constants(w->op) &&
+    if (hw_is_among(w->op, HW_CONSTANT_LOADS) &&
         ((strcmp(w->name, w->layer) != 0) != numbered || w->first))
         fault(j->run, "weights of %s, a tile of %s", w->name, w->layer);
 }

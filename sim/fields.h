@@ -47,7 +47,7 @@ static inline bool is_layer(const Work *w) {
 }
 static inline bool is_run(const Work *w) {
     return !is_move(w) && !is_layer(w) && w->op != HW_OP_CONCAT &&
-           !op_loads_constants(w->op);
+           !hw_is_among(w->op, HW_CONSTANT_LOADS);
 }
 
 /* ---- fields_operands.c ---- */

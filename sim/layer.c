@@ -24,10 +24,6 @@ bool op_has_pool(HwOp op) {
     return op == HW_OP_POOL_MAX || op == HW_OP_POOL_AVG || op_is_fused(op);
 }
 
-bool op_loads_constants(HwOp op) {
-    return op == HW_OP_LOAD_WEIGHTS || op == HW_OP_LOAD_BIAS;
-}
-
 bool op_is_average(HwOp op) {
     return op == HW_OP_POOL_AVG || op == HW_OP_CONV_POOL_AVG;
 }

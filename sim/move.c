@@ -9,9 +9,9 @@
 uint32_t unit_that_moves(const Run *run, const Work *w) {
     const HwSpec *spec = run->spec;
     bool stores = w->op == HW_OP_STORE;
-    uint32_t outside = op_loads_constants(w->op) ? w->from
-                       : stores                  ? w->out_at.memory
-                                                 : w->in_at.memory;
+    uint32_t outside = hw_is_among(w->op, HW_CONSTANT_LOADS) ? w->from
+                       : stores                              ? w->out_at.memory
+                                                             : w->in_at.memory;
     int32_t dma = hwspec_dma(spec, w->op, outside);
     if (spec->n_dmas && dma >= 0)
         return insn_unit_of_dma(spec, (uint32_t)dma);

@@ -49,8 +49,8 @@ static bool name_fits(const Work *w, const ListingLayer *item) {
     bool aside = w->op == HW_OP_LOAD || w->op == HW_OP_STORE ||
                  w->op == HW_OP_CONCAT || w->op == HW_OP_HOST ||
                  is_copy(w->name);
-    bool apart = op_loads_constants(w->op) || (aside && item->n_insns > 1) ||
-                 !strcmp(item->type, "Copy");
+    bool apart = hw_is_among(w->op, HW_CONSTANT_LOADS) ||
+                 (aside && item->n_insns > 1) || !strcmp(item->type, "Copy");
     return apart ||
            is_named(w->name, item->name, w->op == HW_OP_STORE ? "_output" : "");
 }

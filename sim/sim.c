@@ -135,7 +135,7 @@ static void end_insn(Run *run, const Work *w) {
 /* ---- one instruction ---- */
 
 static bool work_do(Run *run, const Work *w) {
-    if (op_loads_constants(w->op))
+    if (hw_is_among(w->op, HW_CONSTANT_LOADS))
         return staged_load(run, w);
     bool moves = w->op == HW_OP_LOAD || w->op == HW_OP_STORE;
     return moves ? move_run(run, w) : engine_run(run, w);
@@ -320,8 +320,8 @@ static void call_again(Run *run, uint32_t call) {
     SimResult counted = *run->result;
     const float *const *outputs = counted.value;
     if (run->options.called)
-        run->inputs = run->options.called(run->options.calls_context, call,
-                                          outputs);
+        run->inputs =
+            run->options.called(run->options.calls_context, call, outputs);
     count_anew(run);
     inputs_write(run, false);
     run_listing(run);

@@ -304,7 +304,7 @@ static bool read_load_constants(Reader *r, Work *w) {
 uint32_t work_operands(const Work *w, Operand out[MOST_TOUCHED]) {
     uint32_t n = 0;
     bool loads = w->op == HW_OP_LOAD, stores = w->op == HW_OP_STORE;
-    if (op_loads_constants(w->op)) {
+    if (hw_is_among(w->op, HW_CONSTANT_LOADS)) {
         bool bias = w->op == HW_OP_LOAD_BIAS;
         out[0] = (Operand){bias ? w->bias_at : w->weights_at, true};
         return 1;

@@ -111,7 +111,6 @@ bool op_is_conv(HwOp op);  /* with or without a pool; DECONV is not */
 bool op_has_pool(HwOp op); /* alone or behind a convolution */
 bool op_is_fused(HwOp op); /* convolution and pool in one */
 bool op_is_average(HwOp op);
-bool op_loads_constants(HwOp op); /* weights or biases */
 
 /* Groups of a convolution, by the image where the instruction does not say. */
 uint32_t work_groups(Run *run, const Work *work);

@@ -144,8 +144,7 @@ static const char *queue_time(Arena *arena, const Plan *plan) {
         uint64_t cycles = action_cycles(plan, a);
         layers += a->kind == ACTION_RUN ? cycles : 0;
         volumes += is_move(a) ? cycles : 0;
-        weights +=
-            a->kind == ACTION_WEIGHTS || a->kind == ACTION_BIAS ? cycles : 0;
+        weights += loads_constants(a) ? cycles : 0;
     }
     return arena_printf(arena,
                         "time: %s cycles; layers take %s, and beside them "

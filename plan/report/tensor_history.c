@@ -42,7 +42,7 @@ static Turn *turns_of(const Reader *r, const Plan *plan) {
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         Turn *t = &turn[a->at];
-        if (is_move(a) || a->kind == ACTION_WEIGHTS || a->kind == ACTION_BIAS)
+        if (is_move(a) || loads_constants(a))
             continue;
         t->first = t->first == NONE ? i : t->first;
         t->last = i;
