@@ -144,7 +144,7 @@ const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
             continue;
         const Tensor *tensor = graph_tensor(g, node->out[0]);
         uint64_t count = shape_count(&tensor->shape);
-        uint64_t stream = rng_seed(node->name, seed);
+        uint64_t stream = rng_seed(tensor->name, seed);
         if (node->attr.state) {
             vec_push(arena, &inputs, graph_state_start(arena, g, node));
             continue;

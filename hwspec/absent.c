@@ -114,8 +114,32 @@ static bool has_it(const Has *row, HwOp op) {
 HwAbsent insn_absent(HwOp op, HwField field, int64_t *value) {
     for (size_t i = 0; i < sizeof has / sizeof *has; i++)
         if (has[i].field == field && !has_it(&has[i], op)) {
-            *value = has[i].value;
-            return has[i].value == UNSET ? HW_UNSET : HW_NEUTRAL;
+            bool unset = has[i].value == UNSET;
+            *value = unset ? 0 : has[i].value;
+            return unset ? HW_UNSET : HW_NEUTRAL;
         }
     return HW_PRESENT;
+}
+
+/* Where the operation decides, beside what it lacks; of the others that have
+ * the field, 0. */
+static const struct {
+    HwField field;
+    HwOp op;
+    int64_t value;
+} decided[] = {
+    {HW_F_ADD, HW_OP_ADD, 1},    {HW_F_ADD, HW_OP_ADD_CHANNELS, 1},
+    {HW_F_ADD, HW_OP_SCALE, -1}, {HW_F_SCALE, HW_OP_SCALE, 1},
+    {HW_F_BIAS, HW_OP_SCALE, 1}, {HW_F_GROUPS, HW_OP_CONV, 1},
+};
+
+bool insn_decided(HwOp op, HwField field, int64_t *value) {
+    *value = 0;
+    for (size_t i = 0; i < sizeof decided / sizeof *decided; i++)
+        if (decided[i].field == field && decided[i].op == op) {
+            *value = decided[i].value;
+            return true;
+        }
+    return insn_absent(op, field, value) != HW_PRESENT ||
+           field == HW_F_ADD || field == HW_F_SCALE;
 }

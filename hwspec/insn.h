@@ -73,6 +73,7 @@ typedef struct HwWhen {
     const char *token;
     int64_t num;
     const char *str; /* strings only */
+    Loc loc;
 } HwWhen;
 
 typedef struct HwServe {
@@ -173,6 +174,10 @@ typedef enum HwAbsent {
     HW_UNSET    /* the token is 0, or "0" */
 } HwAbsent;
 HwAbsent insn_absent(HwOp op, HwField field, int64_t *value);
+
+/* Whether the operation alone decides what a number says, as `add` is 1 of
+ * sums. */
+bool insn_decided(HwOp op, HwField field, int64_t *value);
 /* The second operand is there for these: add, mul, max, and those whose second
  * operand is one number by channel. */
 bool insn_is_binary(HwOp op);

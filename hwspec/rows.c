@@ -386,7 +386,7 @@ static void read_when(Reader *r, const YamlNode *map, const HwRow *row,
         return;
     VEC(HwWhen) list = {0};
     for (uint32_t i = 0; i < map->n; i++) {
-        HwWhen when = {.token = map->key[i]};
+        HwWhen when = {.token = map->key[i], .loc = map->key_loc[i]};
         const YamlNode *node = yaml_get(map, map->key[i]);
         const HwForm *form = &row->form[0];
         int32_t at = insn_token(form, map->key[i]);

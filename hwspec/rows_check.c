@@ -7,6 +7,8 @@
  */
 #include "hwspec/rows.h"
 
+#include <inttypes.h>
+
 static const HwRow *row_for(const HwInsnSet *set, HwOp op) {
     for (uint32_t i = 0; i < set->n; i++)
         for (uint32_t s = 0; s < set->row[i].n_serves; s++)
@@ -426,6 +428,38 @@ bool rows_tell_columns(const HwInsnSet *set) {
            has(store, HW_F_COL_LAST);
 }
 
+/* ---- operations are told apart by what is true of them ---- */
+
+static void check_when(Diag *diag, const HwRow *row, HwOp op,
+                       const HwWhen *when) {
+    const HwForm *form = &row->form[0];
+    const HwToken *token = &form->token[insn_token(form, when->token)];
+    int64_t value = 0;
+    HwField field = token->from;
+    if (field == HW_F_CONST || hw_field_kind(field) == HW_STR)
+        return;
+    if (token->also != HW_F_CONST && insn_absent(op, field, &value))
+        field = token->also;
+    if (!insn_decided(op, field, &value))
+        diag_error(diag, when->loc,
+                   "`%s` cannot tell `%s` from others: it means `%s`, which "
+                   "differs from layer to layer",
+                   when->token, hw_op_name[op], hw_field_name[field]);
+    else if (insn_token_value(token, value) != when->num)
+        diag_error(diag, when->loc,
+                   "`%s` is %" PRId64 " of `%s`, since it means `%s`",
+                   when->token, insn_token_value(token, value), hw_op_name[op],
+                   hw_field_name[field]);
+}
+
+static void check_told(Diag *diag, const HwInsnSet *set) {
+    for (uint32_t i = 0; i < set->n; i++)
+        for (uint32_t s = 0; s < set->row[i].n_serves; s++)
+            for (uint32_t k = 0; k < set->row[i].serve[s].n; k++)
+                check_when(diag, &set->row[i], set->row[i].serve[s].op,
+                           &set->row[i].serve[s].when[k]);
+}
+
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_engines(diag, spec, set);
     check_moves(diag, spec, set);
@@ -439,6 +473,7 @@ void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     check_bias(diag, spec, set);
     check_row_taps(diag, spec);
     check_ids(diag, spec, set);
+    check_told(diag, set);
     check_encodings(diag, set);
 }
 

@@ -64,16 +64,16 @@ static void judge_weights_name(Judge *j) {
 
 static void judge_flags(Judge *j) {
     const Work *w = j->w;
-    bool scales = w->op == HW_OP_SCALE;
-    must_be(j, HW_F_ADD,
-            scales ? -1 : w->op == HW_OP_ADD || w->op == HW_OP_ADD_CHANNELS);
-    must_be(j, HW_F_SCALE, scales);
+    static const HwField decided[] = {HW_F_ADD, HW_F_SCALE, HW_F_BIAS};
     if (says(j, HW_F_PRELU))
         must_be(j, HW_F_RELU, 1); /* a relu with slopes */
-    if (scales)
-        must_be(j, HW_F_BIAS, 1);
-    else if (j->run->listing->has_image)
+    if (j->run->listing->has_image)
         must_be(j, HW_F_BIAS, blob_find(j->run, w->layer, "bias") != NULL);
+    for (size_t i = 0; i < sizeof decided / sizeof *decided; i++) {
+        int64_t value;
+        if (insn_decided(w->op, decided[i], &value))
+            must_be(j, decided[i], value);
+    }
     for (HwField f = 0; f < HW_F_IN_ADDR; f++)
         if (hw_field_is_wait(f) && !insn_wait_stands(j->spec, f))
             must_be(j, f, 0);

@@ -283,6 +283,27 @@ static void bad_machines(void **state) {
     arena_free(arena);
 }
 
+/* What tells operations apart says what the operation alone decides. */
+static void operations_are_told_by_what_they_decide(void **state) {
+    (void)state;
+#define FOR "for: conv\n"
+    check_rows(machine, FOR, "for: {conv: {k: 3}}\n",
+               "12:18: `k` cannot tell `conv` from others: it means "
+               "`kernel.w`, which differs from layer to layer\n");
+    check_rows(machine, FOR,
+               "for: {conv: {k: 2}}\n    fields: {k: groups}\n",
+               "12:18: `k` is 1 of `conv`, since it means `groups`\n");
+    check_rows(machine, FOR,
+               "for: {conv: {k: 1}}\n    fields: {k: groups}\n", "");
+    check_rows(machine, FOR, "for: {conv: {k: 12}}\n    fields: {k: add}\n",
+               "12:18: `k` is 0 of `conv`, since it means `add`\n");
+    check_rows(machine, FOR,
+               "for: {conv: {k: 1}}\n    fields: {k: factor.h}\n", "");
+    check_rows(machine, FOR, "for: {conv: {k: 7}}\n    fields: {k: {is: 0}}\n",
+               "");
+#undef FOR
+}
+
 /* An activation needs a token that tells it; leaky and prelu share a flag. */
 static void untold_activations(void **state) {
     (void)state;
@@ -406,6 +427,7 @@ int main(void) {
         cmocka_unit_test(bad_texts),
         cmocka_unit_test(bad_excuses),
         cmocka_unit_test(bad_machines),
+        cmocka_unit_test(operations_are_told_by_what_they_decide),
         cmocka_unit_test(untold_activations),
         cmocka_unit_test(bad_bits),
     };
