@@ -40,7 +40,7 @@ static bool touches(const Action *a, uint32_t placement) {
 static bool is_whole(const Plan *plan, const Placement *p) {
     Volume v = plan_volume(plan->schedule->graph, p->tensor);
     return !p->ring && !p->lines.band && p->row == 0 && p->rows == v.h &&
-           p->whole.h == v.h;
+           p->whole.h == v.h && p->whole.w == v.w;
 }
 
 /* Rows of it can be named by their numbers in the tensor. */
