@@ -32,8 +32,9 @@ POINTS = [  # network, machine, settings
     ("tiny", "stage-npu", ["memories.am.size=6KiB"]),
     ("tiny", "math-engine", []),
     ("densenet-cell", "stage-npu", []),
+    ("tiny", "vta-pynq", []),  # biases are loaded as well
     ("tiny", "template", [])]
-STAGED = {"stage-npu"}  # an image reads weights that the one before has left
+STAGED = {"stage-npu", "vta-pynq"}  # an image reads weights that the one before has left
 LONG = [("resnet50", "xdnn-v2-28", ["memories.am.size=2MiB", UNLIMITED]),
         ("mobilenet-v2", "ring-npu", ["memories.am.size=145376"]),
         ("inception-v3", "xdnn-v2-56", []), ("squeezenet", "xdnn-v3-96", [])]

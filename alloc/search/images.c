@@ -124,6 +124,8 @@ static void add_action(Images *im, uint32_t i, uint32_t image) {
         a.node.i += image * one->schedule->graph->node.n;
     if (a.weights)
         a.weights += image * one->n_blocks;
+    if (a.bias)
+        a.bias += image * one->n_biases;
     if (im->numbers) {
         im->step += a.step != im->step_of_one;
         im->step_of_one = a.step;
@@ -211,6 +213,16 @@ static const WeightBlock *blocks(const Images *im) {
     return all;
 }
 
+static const BiasBlock *biases(const Images *im) {
+    uint32_t n = im->one->n_biases, nodes = im->one->schedule->graph->node.n;
+    BiasBlock *all = ARENA_ARRAY(im->arena, BiasBlock, im->n * n + 1);
+    for (uint32_t i = 0; i < im->n * n; i++) {
+        all[i] = im->one->bias[i % n];
+        all[i].node.i += i / n * nodes;
+    }
+    return all;
+}
+
 static void memory_fill(const Images *im, Plan *plan) {
     const HwSpec *spec = im->one->schedule->spec;
     for (uint32_t m = spec->n_active; m < spec->n_memories; m++)
@@ -239,6 +251,8 @@ static Plan *repeat(Images *im) {
     plan->action = ARENA_COPY(im->arena, Action, im->action.at, im->action.n);
     plan->n_blocks *= im->n;
     plan->block = blocks(im);
+    plan->n_biases *= im->n;
+    plan->bias = biases(im);
     plan->repl = repeat_repl(im);
     plan->ddr_moved *= im->n;
     for (uint32_t i = 0; i < PLAN_BOUNDS; i++)
@@ -363,6 +377,8 @@ static Plan *keeping(const Images *im, const Plan *plan, const Plan *bare,
     out->action = made.action;
     out->n_blocks = made.n_blocks;
     out->block = made.block;
+    out->n_biases = made.n_biases;
+    out->bias = made.bias;
     out->cycles = made.cycles;
     memory_fill(im, out);
     count_cost(im, out);
