@@ -11,19 +11,35 @@
  * all that is no convolution has a part picked out by one of 1 x 1, whose
  * weights are 0 and 1. Sums are of real numbers: quantised layers have their
  * output channels parted only, since partial sums would be rounded.
+ *
+ * Of a concat a part is some of its members, where these can be told apart: it
+ * is then a view of what others read. Readers of longer and longer concats of
+ * the same tensors take the same parts, and `canon` makes them one.
  */
 #include "passes/insert.h"
 #include "passes/passes_int.h"
 
 #include <string.h>
 
-enum { MOST_PARTS = 16, MOST_DEPTH = 32, MOST_LOOKED_AT = 1000 };
+enum { MOST_PARTS = 16, MOST_DEPTH = 32 };
+
+typedef enum Manner { BY_PICKING, BY_CONCAT, BY_PRODUCER } Manner;
+
+/* How parts of a tensor are made. */
+typedef struct Way {
+    Manner manner;
+    uint32_t depth; /* layers that are parted above it */
+    bool may;       /* an engine picks what no layer makes */
+} Way;
 
 typedef struct Parts {
     Graph *g;
     PassContext *context;
     Insertions insertions;
+    VEC(Way) way; /* by tensor */
 } Parts;
+
+typedef VEC(TensorId) Tensors;
 
 /* Channels [at[k], at[k + 1]) are part k. */
 typedef struct Bounds {
@@ -75,10 +91,13 @@ static TensorId add(Parts *p, NodeId before, const Node *like,
     return out;
 }
 
+static void note_way(Parts *p, TensorId t);
+
 static void infer(Parts *p, TensorId out) {
     NodeId id = graph_tensor(p->g, out)->producer;
     if (!graph_infer(p->g, id, p->context->diag))
         bug("pass channels: no shape for %s", graph_node(p->g, id)->name);
+    note_way(p, out);
 }
 
 /* ---- channels of a result by themselves ---- */
@@ -103,8 +122,8 @@ static bool goes_by_channel(const Parts *p, const Node *node) {
     }
 }
 
-static void cut(Parts *p, TensorId t, const Bounds *bounds, uint32_t depth,
-                NodeId reader, TensorId *part);
+static void cut(Parts *p, TensorId t, const Bounds *bounds, NodeId reader,
+                TensorId *part);
 
 static TensorId some_results(Parts *p, NodeId id, const TensorId *in,
                              uint32_t first, uint32_t n) {
@@ -124,7 +143,7 @@ static TensorId some_results(Parts *p, NodeId id, const TensorId *in,
 /* The producer's result as a concat of parts, made from operands or from parts
  * of them. */
 static void cut_producer(Parts *p, NodeId id, const Bounds *bounds,
-                         uint32_t depth, TensorId *part) {
+                         TensorId *part) {
     Arena *scratch = p->context->scratch;
     settle(p, id, 0);
     const Node node = *graph_node(p->g, id);
@@ -132,7 +151,7 @@ static void cut_producer(Parts *p, NodeId id, const Bounds *bounds,
     TensorId *operand =
         ARENA_ARRAY(scratch, TensorId, (size_t)node.n_in * MOST_PARTS);
     for (uint32_t k = 0; k < node.n_in && by_channel; k++)
-        cut(p, node.in[k], bounds, depth + 1, id, operand + k * MOST_PARTS);
+        cut(p, node.in[k], bounds, id, operand + k * MOST_PARTS);
     TensorId *in = ARENA_ARRAY(scratch, TensorId, node.n_in);
     for (uint32_t i = 0; i < bounds->n; i++) {
         for (uint32_t k = 0; k < node.n_in; k++)
@@ -141,6 +160,7 @@ static void cut_producer(Parts *p, NodeId id, const Bounds *bounds,
                                bounds->at[i + 1] - bounds->at[i]);
     }
     node_become_concat(p->g, graph_node(p->g, id), bounds->n, part);
+    note_way(p, node.out[0]);
     graph_gloss(p->g, "X__fromN is X from channel N on");
 }
 
@@ -156,15 +176,43 @@ static Bounds within(const Bounds *bounds, uint32_t first, uint32_t end) {
     return inner;
 }
 
-static void cut_concat(Parts *p, NodeId id, const Bounds *bounds,
-                       uint32_t depth, TensorId *part) {
+/* The members of a concat, or what those that are concats have as members. */
+static Tensors members(const Parts *p, TensorId concat) {
+    Arena *scratch = p->context->scratch;
+    Tensors open = {0}, all = {0};
+    vec_push(scratch, &open, concat);
+    while (open.n) {
+        TensorId t = open.at[--open.n];
+        const Node *node = graph_node(p->g, graph_tensor(p->g, t)->producer);
+        if (p->way.at[t.i].manner != BY_CONCAT)
+            vec_push(scratch, &all, t);
+        else
+            for (uint32_t k = node->n_in; k > 0; k--)
+                vec_push(scratch, &open, node->in[k - 1]);
+    }
+    return all;
+}
+
+static TensorId join(Parts *p, NodeId id, uint32_t first,
+                     const Tensors *pieces) {
+    if (pieces->n == 1)
+        return pieces->at[0];
     const Node concat = *graph_node(p->g, id);
-    VEC(TensorId) piece[MOST_PARTS] = {{0}};
-    for (uint32_t k = 0, first = 0, i = 0; k < concat.n_in; k++) {
-        uint32_t end = first + channels(p, concat.in[k]);
+    TensorId whole = add(p, id, &concat, "from", first, pieces->n, pieces->at);
+    infer(p, whole);
+    graph_gloss(p->g, "X__fromN is X from channel N on");
+    return whole;
+}
+
+static void cut_concat(Parts *p, NodeId id, const Bounds *bounds,
+                       TensorId *part) {
+    Tensors piece[MOST_PARTS] = {{0}};
+    Tensors member = members(p, graph_node(p->g, id)->out[0]);
+    for (uint32_t k = 0, first = 0, i = 0; k < member.n; k++) {
+        uint32_t end = first + channels(p, member.at[k]);
         Bounds inner = within(bounds, first, end);
         TensorId some[MOST_PARTS];
-        cut(p, concat.in[k], &inner, depth + 1, id, some);
+        cut(p, member.at[k], &inner, id, some);
         for (uint32_t s = 0; s < inner.n; s++) {
             while (bounds->at[i + 1] <= first + inner.at[s])
                 i++;
@@ -172,15 +220,8 @@ static void cut_concat(Parts *p, NodeId id, const Bounds *bounds,
         }
         first = end;
     }
-    for (uint32_t i = 0; i < bounds->n; i++) {
-        part[i] = piece[i].at[0];
-        if (piece[i].n == 1)
-            continue;
-        part[i] =
-            add(p, id, &concat, "from", bounds->at[i], piece[i].n, piece[i].at);
-        infer(p, part[i]);
-        graph_gloss(p->g, "X__fromN is X from channel N on");
-    }
+    for (uint32_t i = 0; i < bounds->n; i++)
+        part[i] = join(p, id, bounds->at[i], &piece[i]);
 }
 
 /* Weights of 0 and 1 that pick channels first... of so many. */
@@ -227,34 +268,20 @@ static void pick(Parts *p, TensorId t, const Bounds *bounds, NodeId reader,
     graph_gloss(p->g, "X__fromN is X from channel N on");
 }
 
-typedef enum Manner { BY_CONCAT, BY_PRODUCER, BY_PICKING } Manner;
-
-/* How parts of a tensor are made. */
-static Manner manner(const Parts *p, TensorId t, uint32_t depth) {
-    const Node *node = graph_node(p->g, graph_tensor(p->g, t)->producer);
-    if (depth == MOST_DEPTH || node->n_out > 1)
-        return BY_PICKING;
-    if (node->op == OP_CONCAT && node->attr.axis.axis == 1 &&
-        node->act.kind == ACT_NONE)
-        return BY_CONCAT;
-    bool dense = node->op == OP_CONV && node->attr.conv.groups == 1;
-    return dense || goes_by_channel(p, node) ? BY_PRODUCER : BY_PICKING;
-}
-
 /* Parts of a tensor that `reader` reads. */
-static void cut(Parts *p, TensorId t, const Bounds *bounds, uint32_t depth,
-                NodeId reader, TensorId *part) {
+static void cut(Parts *p, TensorId t, const Bounds *bounds, NodeId reader,
+                TensorId *part) {
     NodeId producer = graph_tensor(p->g, t)->producer;
     if (bounds->n == 1) {
         part[0] = t;
         return;
     }
-    switch (manner(p, t, depth)) {
+    switch (p->way.at[t.i].manner) {
     case BY_CONCAT:
-        cut_concat(p, producer, bounds, depth, part);
+        cut_concat(p, producer, bounds, part);
         break;
     case BY_PRODUCER:
-        cut_producer(p, producer, bounds, depth, part);
+        cut_producer(p, producer, bounds, part);
         break;
     case BY_PICKING:
         pick(p, t, bounds, reader, part);
@@ -315,29 +342,39 @@ static bool runs(const Parts *p, const Node *node, uint32_t in_c,
     return legal_judge(NULL, &candidate).engine >= 0;
 }
 
-/* Whether parts of a tensor can be made: an engine picks what no layer makes.
- * `left`: tensors to look at. */
-static bool may_cut(const Parts *p, TensorId t, uint32_t depth,
-                    uint32_t *left) {
-    const Node *node = graph_node(p->g, graph_tensor(p->g, t)->producer);
-    if (!*left)
-        return false;
-    --*left;
-    Manner how = manner(p, t, depth);
-    if (how == BY_PICKING) {
-        Node conv = picker(p, &t);
-        return runs(p, &conv, channels(p, t), channels(p, t) / 2);
-    }
-    for (uint32_t k = 0; k < node->n_in; k++)
-        if ((how == BY_CONCAT || goes_by_channel(p, node)) &&
-            !may_cut(p, node->in[k], depth + 1, left))
-            return false;
-    return true;
+static Manner manner(const Parts *p, const Node *node) {
+    if (node->n_out > 1)
+        return BY_PICKING;
+    if (node->op == OP_CONCAT && node->attr.axis.axis == 1 &&
+        node->act.kind == ACT_NONE)
+        return BY_CONCAT;
+    bool dense = node->op == OP_CONV && node->attr.conv.groups == 1;
+    return dense || goes_by_channel(p, node) ? BY_PRODUCER : BY_PICKING;
 }
 
-static bool may_cut_operand(const Parts *p, const Node *node) {
-    uint32_t left = MOST_LOOKED_AT;
-    return may_cut(p, node->in[0], 0, &left);
+/* Through operands, of which it is known. */
+static Way find_way(const Parts *p, TensorId t) {
+    const Node *node = graph_node(p->g, graph_tensor(p->g, t)->producer);
+    Way way = {manner(p, node), 0, true};
+    bool through = way.manner == BY_CONCAT || goes_by_channel(p, node);
+    for (uint32_t k = 0; k < node->n_in && through; k++) {
+        const Way *of = &p->way.at[node->in[k].i];
+        way.may &= of->may;
+        way.depth = of->depth > way.depth ? of->depth : way.depth;
+    }
+    way.depth += way.manner == BY_PRODUCER;
+    if (way.manner != BY_PICKING && way.depth <= MOST_DEPTH)
+        return way;
+    Node conv = picker(p, &t);
+    return (Way){BY_PICKING, 0,
+                 runs(p, &conv, channels(p, t), channels(p, t) / 2)};
+}
+
+static void note_way(Parts *p, TensorId t) {
+    while (p->way.n < p->g->tensor.n)
+        vec_push(p->context->scratch, &p->way, (Way){0});
+    if (graph_tensor(p->g, t)->shape.rank == 4)
+        p->way.at[t.i] = find_way(p, t);
 }
 
 static bool finds_step(const Parts *p, const Node *node, uint32_t step,
@@ -358,7 +395,8 @@ static bool finds_step(const Parts *p, const Node *node, uint32_t step,
 
 /* Aligned, if it can be: a concat of other parts is the host's. */
 static bool finds_split(const Parts *p, const Node *node, Split *split) {
-    bool cuts = may_cut_operand(p, node), sums = node->attr.conv.groups == 1;
+    bool cuts = p->way.at[node->in[0].i].may,
+         sums = node->attr.conv.groups == 1;
     if (!sums && !cuts)
         return false;
     uint32_t most_in =
@@ -366,6 +404,63 @@ static bool finds_split(const Parts *p, const Node *node, Split *split) {
     const Shape *out = &graph_tensor(p->g, node->out[0])->shape;
     return finds_step(p, node, aligned_step(p, out), most_in, split) ||
            finds_step(p, node, 1, most_in, split);
+}
+
+/* ---- where parts of the input begin ---- */
+
+/* How many input channels an engine takes, at least `runs_with`. */
+static uint32_t most_inputs(const Parts *p, const Node *node, uint32_t fits,
+                            uint32_t step) {
+    uint32_t too_many = channels(p, node->in[0]);
+    while (too_many > fits + step) {
+        uint32_t mid = fits + ((too_many - fits) / 2 + step - 1) / step * step;
+        if (mid < too_many && runs(p, node, mid, node->attr.conv.out_c))
+            fits = mid;
+        else
+            too_many = mid < too_many ? mid : mid - step;
+    }
+    return fits;
+}
+
+/* Of the concat that a tensor is, or is made of channel by channel; of no
+ * concat it is the one member. */
+static Tensors members_below(const Parts *p, TensorId t) {
+    const Node *node = graph_node(p->g, graph_tensor(p->g, t)->producer);
+    while (p->way.at[t.i].manner == BY_PRODUCER && goes_by_channel(p, node)) {
+        t = node->in[0];
+        node = graph_node(p->g, graph_tensor(p->g, t)->producer);
+    }
+    return members(p, t);
+}
+
+/* Each part ends where the last member does that it can hold, and begins at a
+ * multiple of the step; without such an end, parts of nearly one size. */
+static Bounds by_members(const Parts *p, const Node *node, const Split *by) {
+    uint32_t c = channels(p, node->in[0]);
+    const Bounds even = bounds_of(c, by->in, by->step);
+    uint32_t most = most_inputs(p, node, even.at[1], by->step);
+    Tensors member = members_below(p, node->in[0]);
+    Bounds bounds = {.n = 0, .at = {0}};
+    for (uint32_t k = 0, end = 0, first = 0; first < c; bounds.n++) {
+        uint32_t left = by->in - bounds.n, rest = c - first, at = 0;
+        if (!left || rest > (uint64_t)left * most)
+            return even;
+        if (left > 1)
+            at = first + bounds_of(rest, left, by->step).at[1];
+        for (; k < member.n && end + channels(p, member.at[k]) <= first + most;
+             k++) {
+            end += channels(p, member.at[k]);
+            if (end > first && end % by->step == 0 &&
+                c - end <= (uint64_t)(left - 1) * most)
+                at = end;
+        }
+        first = bounds.at[bounds.n + 1] = rest <= most ? c : at;
+    }
+    for (uint32_t i = 0; i < bounds.n; i++)
+        if (!runs(p, node, bounds.at[i + 1] - bounds.at[i],
+                  node->attr.conv.out_c))
+            return even;
+    return bounds;
 }
 
 /* Input channels first... of the convolution; the first part has its bias. */
@@ -401,8 +496,8 @@ static TensorId add_sum(Parts *p, NodeId id, const TensorId *pair,
 /* The node becomes the sum of its parts over input channels. */
 static void sum_up(Parts *p, NodeId id, const Split *by) {
     TensorId whole = graph_node(p->g, id)->in[0], in[MOST_PARTS], pair[2];
-    Bounds bounds = bounds_of(channels(p, whole), by->in, by->step);
-    cut(p, whole, &bounds, 0, id, in);
+    Bounds bounds = by_members(p, graph_node(p->g, id), by);
+    cut(p, whole, &bounds, id, in);
     settle(p, id, 1);
     for (uint32_t i = 0; i < bounds.n; i++) {
         const uint32_t *at = &bounds.at[i];
@@ -425,7 +520,7 @@ static void cut_results(Parts *p, NodeId id, const Split *by) {
     uint32_t c = graph_node(p->g, id)->attr.conv.out_c;
     Bounds bounds = bounds_of(c, by->out, by->step);
     TensorId part[MOST_PARTS];
-    cut_producer(p, id, &bounds, 0, part);
+    cut_producer(p, id, &bounds, part);
 }
 
 /* Codes stay codes where they lie. */
@@ -463,11 +558,14 @@ bool channels_run(Graph *g, PassContext *context) {
         hwspec_engine(context->spec, HW_OP_CONV) < 0)
         return true;
     /* Also what it adds. */
-    for (uint32_t i = 0; i < g->node.n; i++)
+    for (uint32_t i = 0; i < g->node.n; i++) {
         split(&p, (NodeId){i});
-    if (p.insertions.node.n) {
-        insert_finish(context->scratch, g, &p.insertions);
-        graph_compact(g);
+        for (uint32_t k = 0; k < g->node.at[i].n_out; k++)
+            note_way(&p, g->node.at[i].out[k]);
     }
-    return true;
+    if (!p.insertions.node.n)
+        return true;
+    insert_finish(context->scratch, g, &p.insertions);
+    graph_compact(g);
+    return canon_run(g, context);
 }

@@ -1,10 +1,11 @@
 /* test_channels.c - random networks whose convolutions have more channels than
  * the engine takes: the same values by the reference evaluation, and engines
- * run what they did not. */
+ * run what they did not. Of concats they take members, not parts of these. */
 #include "passes/legal.h"
 #include "tests/passes/net.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { GRAPHS = 300 };
@@ -113,7 +114,47 @@ static void keeps_values(void **unused) {
     net_free(&shelf);
 }
 
+/* Each layer reads all before it, by a list of these or by a concat of the
+ * last concat. */
+static void make_prefixes(Net *net, uint32_t layers, bool held) {
+    TensorId feature[32], whole;
+    feature[0] = whole =
+        net_conv(net, "stem", net_input(net, 4, 6, 6), 4, 3, 1, 1, 1);
+    for (uint32_t i = 1; i < layers; i++) {
+        feature[i] = net_conv(net, arena_printf(net->arena, "c%u", i), whole, 4,
+                              3, 1, 1, 1);
+        const TensorId both[] = {whole, feature[i]};
+        whole = net_concat(net, arena_printf(net->arena, "w%u", i),
+                           held ? 2 : i + 1, held ? both : feature);
+    }
+    net_output(net, whole);
+}
+
+static void takes_members(void **unused) {
+    (void)unused;
+    enum { LAYERS = 24, CHANNELS = 4, MOST = 144 / 9 };
+    uint32_t convs = 1, n[OP_COUNT] = {0};
+    for (uint32_t i = 1; i < LAYERS; i++)
+        convs += (i * CHANNELS + MOST - 1) / MOST;
+    for (int held = 0; held < 2; held++) {
+        Net net = net_new();
+        const HwSpec *spec = few(&net, "vision-npu");
+        make_prefixes(&net, LAYERS, held);
+        net_run(&net, spec);
+        net_compare(&net);
+        assert_int_equal(on_host(&net, net.g, spec), 0);
+        memset(n, 0, sizeof n);
+        for (uint32_t i = 0; i < net.g->node.n; i++)
+            n[net.g->node.at[i].op]++;
+        assert_int_equal(n[OP_CONV], convs);
+        assert_int_equal(n[OP_ELTWISE], convs - LAYERS);
+        assert_true(n[OP_CONCAT] < LAYERS);
+        net_free(&net);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(keeps_values),
+                                       cmocka_unit_test(takes_members)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
