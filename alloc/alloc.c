@@ -237,7 +237,8 @@ static bool would_do_in(const Schedule *order, const Asked *asked,
     bool does_not_fit;
     schedule->spec = spec_within(arena, schedule->spec, size);
     options->no_remedy = true;
-    options->any = options->images < 2; /* the best may have room for more */
+    options->first_will_do =
+        options->images < 2; /* the best may have room for more */
     options->asked = NULL;
     options->budget = budget;
     options->spent = NULL;

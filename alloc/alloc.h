@@ -31,8 +31,8 @@ typedef struct PlanOptions {
     uint64_t aside;        /* bytes of the first memory that its size lacks, as
                             * weights must have them: */
     const char *aside_for; /* the layer whose smallest block is the largest */
-    bool no_remedy; /* what does not fit asks for no size that would do */
-    bool any;       /* the first plan with weights beside tensors will do */
+    bool no_remedy;     /* what does not fit asks for no size that would do */
+    bool first_will_do; /* the first plan with weights beside tensors */
     /* or NULL; by tensor id: how it is stored, all zero: by the rule */
     const Repl *chosen;
     /* or NULL; by node id: it is to read its input by tiles from backing

@@ -14,8 +14,6 @@ typedef enum Family {
     FAMILY_ROLL      /* all layers roll, nothing is spilled */
 } Family;
 
-/* A plan is made as if the first active memory ended at `cap` bytes, and the
- * others at `others`, where they are larger. */
 /* What a search of volumes alone is for beside bytes. */
 typedef struct Aims {
     bool hides; /* row tiles in two sets, and what rolls leaves late: for
@@ -25,33 +23,22 @@ typedef struct Aims {
                              * beside what else lies there; or NULL */
 } Aims;
 static inline bool same_aims(Aims a, Aims b) {
-    return a.hides == b.hides && a.fills == b.fills &&
-           a.blocks == b.blocks;
+    return a.hides == b.hides && a.fills == b.fills && a.blocks == b.blocks;
 }
 
 typedef struct Config {
-    uint64_t cap, others;
-    Family family;
-    uint32_t lambda_recompute; /* products computed again that count as much
-                                * as a byte; 0: none do */
-    bool lambda_weight;        /* bytes of weights count as others do */
-    uint64_t aside; /* bytes for weights: cascades whose own take no more read
-                     * them once, others with each run */
-    bool pairs;     /* rolling: layers may take turns by channels */
-    bool strips;    /* rolling: cascades may run by strips of columns */
-    bool loose;     /* cascades may have several results */
-    bool longer;    /* cascades of up to twice as many steps */
-    uint64_t lambda_insn; /* bytes that an instruction counts as */
-    uint32_t without;     /* kinds of nodes kept out of cascades: bits */
-    uint32_t runs;        /* rolling: hides transfers behind so many */
     Aims aims;
-    bool tile_bytes;  /* loop nests: tiles that move the fewest bytes */
-    bool evict_whole; /* whole tensors are spilled first */
-    bool streams;     /* what never runs whole keeps nothing in active memory */
-    bool tiny;        /* by the smallest tiles */
-    bool long_too;    /* listings too long for the machine as well */
-    bool roomy; /* once all is placed, what lies above `cap` may be used */
+#define CONFIG(type, name, stage) type name;
+#include "alloc/config.def"
+#undef CONFIG
 } Config;
+static inline bool config_same(const Config *a, const Config *b) {
+    bool same = same_aims(a->aims, b->aims);
+#define CONFIG(type, name, stage) same = same && a->name == b->name;
+#include "alloc/config.def"
+#undef CONFIG
+    return same;
+}
 
 /* Volumes stay where rows of them are read, of which little is there at a time:
  * of active memory one part in so many; 0: none stays. */

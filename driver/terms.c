@@ -6,6 +6,7 @@
  */
 #include "driver/terms.h"
 
+#include "graph/op_traits.h"
 #include "graph/quant.h"
 
 #include <math.h>
@@ -16,22 +17,8 @@
 static const double least_of_terms = 1e-3;
 
 static bool hands_on(const Node *node) {
-    switch (node->op) {
-    case OP_ACT:
-    case OP_CONCAT:
-    case OP_SLICE:
-    case OP_UPSAMPLE:
-    case OP_PAD:
-    case OP_RESHAPE:
-    case OP_TRANSPOSE:
-    case OP_PIXELS:
-    case OP_IDENTITY:
-        return true;
-    case OP_POOL:
-        return node->attr.pool.kind == POOL_MAX;
-    default:
-        return false;
-    }
+    return node->op == OP_POOL ? node->attr.pool.kind == POOL_MAX
+                               : op_has(node->op, OP_MOVES);
 }
 
 /* What is no sum rounds as its largest operand does. */

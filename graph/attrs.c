@@ -41,6 +41,21 @@ static const AttrRow rows[] = {
 #include "graph/attrs.def"
 #undef ATTR
 };
+/* A field has the size that its row says. */
+#define SIZE_U32 sizeof(uint32_t)
+#define SIZE_MORE sizeof(uint32_t)
+#define SIZE_BOOL sizeof(bool)
+#define SIZE_F64 sizeof(double)
+#define SIZE_WORD sizeof(unsigned)
+#define SIZE_ROUTINE sizeof(unsigned)
+#define SIZE_SHAPE sizeof(Shape)
+#define SIZE_COEFF sizeof(const double *)
+#define SIZE_TEXT sizeof(const char *)
+#define ATTR(ops, name, type, n, field, words)                                 \
+    _Static_assert(sizeof((Node *)0)->field == (n)*SIZE_##type,                \
+                   "attrs.def: " name " has another number of values");
+#include "graph/attrs.def"
+#undef ATTR
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
 static bool has_row(const Node *node, const AttrRow *row) {

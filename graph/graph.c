@@ -6,6 +6,7 @@
  * that ten thousand layers called "conv" cost no more than other names.
  */
 #include "graph/graph.h"
+#include "graph/op_traits.h"
 
 #include <assert.h>
 #include <string.h>
@@ -163,11 +164,6 @@ void graph_mark_original(Graph *g) {
 
 bool node_goes_by_pixel(const Node *node) {
     switch (node->op) {
-    case OP_ELTWISE:
-    case OP_SCALE:
-    case OP_ACT:
-    case OP_OFFSET:
-        return true;
     case OP_SOFTMAX:
         return node->attr.axis.axis == 1;
     case OP_REDUCE:
@@ -175,7 +171,7 @@ bool node_goes_by_pixel(const Node *node) {
     case OP_NORM:
         return node->attr.norm.axis == 1 && node->attr.norm.axes == 1;
     default:
-        return false;
+        return op_has(node->op, OP_BY_PIXEL);
     }
 }
 

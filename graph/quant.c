@@ -6,6 +6,7 @@
  */
 #include "graph/quant.h"
 #include "graph/eval.h"
+#include "graph/op_traits.h"
 
 #include <math.h>
 
@@ -207,15 +208,6 @@ static bool takes_zeros(const Graph *g, const Node *node) {
 
 bool quant_moves(const Graph *g, const Node *node) {
     switch (node->op) {
-    case OP_RESHAPE:
-    case OP_TRANSPOSE:
-    case OP_SLICE:
-    case OP_IDENTITY:
-    case OP_CONCAT:
-    case OP_UPSAMPLE:
-    case OP_PAD:
-    case OP_ACT:
-        return quant_clamps(&node->act);
     case OP_POOL:
         return node->attr.pool.kind == POOL_MAX;
     case OP_ELTWISE:
@@ -227,7 +219,7 @@ bool quant_moves(const Graph *g, const Node *node) {
     case OP_PIXELS:
         return !takes_zeros(g, node);
     default:
-        return false;
+        return op_has(node->op, OP_MOVES) && quant_clamps(&node->act);
     }
 }
 

@@ -16,6 +16,7 @@
  * is then a view of what others read. Readers of longer and longer concats of
  * the same tensors take the same parts, and `canon` makes them one.
  */
+#include "graph/op_traits.h"
 #include "passes/insert.h"
 #include "passes/passes_int.h"
 
@@ -104,22 +105,11 @@ static void infer(Parts *p, TensorId out) {
 
 /* Whether channel c of the result is made of channel c of each operand. */
 static bool goes_by_channel(const Parts *p, const Node *node) {
-    switch (node->op) {
-    case OP_POOL:
-    case OP_UPSAMPLE:
-    case OP_SCALE:
-    case OP_BN:
-    case OP_ACT:
-        return true;
-    case OP_ELTWISE:
-        for (uint32_t k = 1; k < node->n_in; k++)
-            if (!shape_equal(&graph_tensor(p->g, node->in[0])->shape,
-                             &graph_tensor(p->g, node->in[k])->shape))
-                return false;
-        return true;
-    default:
-        return node_is_depthwise(p->g, node);
-    }
+    for (uint32_t k = 1; k < node->n_in; k++)
+        if (!shape_equal(&graph_tensor(p->g, node->in[0])->shape,
+                         &graph_tensor(p->g, node->in[k])->shape))
+            return false;
+    return op_has(node->op, OP_BY_CHANNEL) || node_is_depthwise(p->g, node);
 }
 
 static void cut(Parts *p, TensorId t, const Bounds *bounds, NodeId reader,

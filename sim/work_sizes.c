@@ -204,9 +204,45 @@ static Extent shaped_out(const Work *w) {
         return told ? (Extent){from[a], from[b], from[c]} : (Extent){0};
     case HW_OP_RESHAPE:
         return extent_count(&w->out) == extent_count(&w->in) ? w->out : w->in;
-    default:
+    case HW_OP_ACT:
+    case HW_OP_ADD:
+    case HW_OP_ADD_CHANNELS:
+    case HW_OP_ADD_CONSTANTS:
+    case HW_OP_GROUP_NORM:
+    case HW_OP_LAYERNORM:
+    case HW_OP_MAX:
+    case HW_OP_MUL:
+    case HW_OP_MUL_CHANNELS:
+    case HW_OP_MUL_CONSTANTS:
+    case HW_OP_RMSNORM:
+    case HW_OP_SCALE:
+    case HW_OP_SOFTMAX:
+        return w->in;
+    case HW_OP_CONV:
+    case HW_OP_CONV_DEPTHWISE:
+    case HW_OP_CONV_GROUPED:
+    case HW_OP_CONV_POOL_AVG:
+    case HW_OP_CONV_POOL_MAX:
+    case HW_OP_DECONV:
+    case HW_OP_FC:
+    case HW_OP_POOL_AVG:
+    case HW_OP_POOL_MAX:
+    case HW_OP_UPSAMPLE:
         return expected_out(w);
+    case HW_OP_ATTENTION: /* check_mix */
+    case HW_OP_MATMUL_CHANNELS:
+    case HW_OP_MATMUL_PIXELS:
+    case HW_OP_CONCAT: /* no results */
+    case HW_OP_HOST:
+    case HW_OP_LAYER:
+    case HW_OP_LOAD:
+    case HW_OP_LOAD_BIAS:
+    case HW_OP_LOAD_WEIGHTS:
+    case HW_OP_STORE:
+    case HW_OP_COUNT:
+        break;
     }
+    return expected_out(w);
 }
 
 static bool sizes_follow(Reader *r, const Work *w) {

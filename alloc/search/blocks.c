@@ -449,7 +449,7 @@ static void try_shares(Staging *s, uint64_t size) {
         any |= s->fitted;
         idle = gained(s, last) || !any ? 0 : idle + 1;
         if (idle == IDLE ||
-            (s->own->found && (s->own->least || s->options->any)))
+            (s->own->found && (s->own->least || s->options->first_will_do)))
             break;
     }
 }
@@ -503,7 +503,7 @@ static void size_try(Staging *s, uint64_t size) {
     if (!s->own->found)
         return;
     s->refines = true;
-    for (uint32_t o = 0; o < PLAN_OBJECTIVES && !s->options->any; o++)
+    for (uint32_t o = 0; o < PLAN_OBJECTIVES && !s->options->first_will_do; o++)
         if (is_near(s, (PlanObjective)o))
             refine(s, size, (PlanObjective)o);
     for (uint32_t o = 0; o < PLAN_OBJECTIVES; o++)
@@ -559,7 +559,7 @@ static void sizes_try(Staging *s) {
     for (uint32_t i = 0; search_walks(&s->search, i) && size; i++) {
         size_try(s, size);
         if (s->one_size || (!small && (!s->own->found || s->own->least)) ||
-            (s->all->found && s->options->any))
+            (s->all->found && s->options->first_will_do))
             return;
         size = grid_below(GRID_OCTAVE, size);
     }

@@ -33,23 +33,9 @@ const Effort efforts[EFFORTS] = {
 
 /* ---- one configuration ---- */
 
-static bool same_config(const Config *a, const Config *b) {
-    return a->cap == b->cap && a->others == b->others &&
-           a->family == b->family &&
-           a->lambda_recompute == b->lambda_recompute &&
-           a->lambda_weight == b->lambda_weight && a->loose == b->loose &&
-           a->longer == b->longer && a->pairs == b->pairs &&
-           a->strips == b->strips && a->aside == b->aside &&
-           a->lambda_insn == b->lambda_insn && a->without == b->without &&
-           a->runs == b->runs && same_aims(a->aims, b->aims) &&
-           a->tile_bytes == b->tile_bytes && a->evict_whole == b->evict_whole &&
-           a->streams == b->streams && a->tiny == b->tiny &&
-           a->long_too == b->long_too && a->roomy == b->roomy;
-}
-
 static bool is_tried(const Search *s, const Config *config) {
     for (uint32_t i = 0; i < s->tried.n; i++)
-        if (same_config(&s->tried.at[i], config))
+        if (config_same(&s->tried.at[i], config))
             return true;
     return false;
 }

@@ -103,10 +103,16 @@ static uint64_t mixed(uint64_t print, const uint64_t *part, size_t n) {
 static uint64_t print_chosen(const Trial *t) {
     const Decisions *d = &t->a->d;
     const Config *c = &t->config;
-    const uint64_t what[] = {c->cap,       c->others,      config_low(c),
-                             c->long_too,  c->evict_whole, c->streams,
-                             c->tiny,      c->tile_bytes,  c->roomy,
-                             d->cascade.n, d->alias.n};
+    const uint64_t what[] = {
+        config_low(c),
+        d->cascade.n,
+        d->alias.n,
+#define CASCADES(value) 0
+#define PLACES(value) (value)
+#define CONFIG(type, name, stage) stage(c->name),
+#include "alloc/config.def"
+#undef CONFIG
+    };
     uint64_t print = MIXED(0, what);
     for (uint32_t i = 0; i < d->cascade.n; i++) {
         const Cascade *g = &d->cascade.at[i];
