@@ -42,9 +42,11 @@ typedef struct Judge {
 /* `what`: is wrong with the placement, in this action. */
 const char *judge_says(Judge *j, const Placement *p, const char *what);
 
-static inline bool ranges_overlap(uint64_t a, uint64_t a_end, uint64_t b,
-                                  uint64_t b_end) {
-    return a < b_end && b < a_end;
+static inline Range weight_range(const WeightBlock *b) {
+    return (Range){b->offset, b->offset + b->bytes};
+}
+static inline Range bias_range(const BiasBlock *b) {
+    return (Range){b->offset, b->offset + b->bytes};
 }
 static inline bool on_engine(const Action *a) {
     return a->kind == ACTION_RUN || a->kind == ACTION_COPY;
@@ -57,6 +59,56 @@ static inline bool placement_same(const Placement *a, const Placement *b) {
            a->n_c == b->n_c && a->row == b->row && a->rows == b->rows &&
            a->col == b->col && a->cols == b->cols && a->ring == b->ring;
 }
+
+/* What the action moves, or computes; all that a placement holds. */
+static inline Part made_by(const Action *a) {
+    return (Part){a->row, a->rows, a->col, a->cols};
+}
+static inline Part all_of(const Placement *p) {
+    return (Part){p->row, p->rows, p->col, p->cols};
+}
+static inline HwRole role_of(const Judge *j, uint32_t placement) {
+    return j->spec->memory[j->plan->placement[placement].memory].role;
+}
+
+typedef const char *Check(Judge *j, const Action *a);
+
+/* ---- placements.c ---- */
+
+/* Each placement by itself. */
+const char *judge_placements(Judge *j);
+/* What the host gives and takes lies in one place of each memory. */
+const char *judge_host_side(Judge *j);
+
+/* ---- moves.c ---- */
+
+/* The part must be there. */
+const char *judge_read(Judge *j, uint32_t placement, Part part);
+/* It is there from now on; what lay there is not. */
+const char *judge_write(Judge *j, uint32_t placement, Part part);
+/* Weights, and sums, in these bytes are gone. */
+void judge_drop_weights(Judge *j, Range bytes);
+void judge_drop_sums(Judge *j, uint32_t memory, Range bytes);
+Check judge_move, judge_copy;
+
+/* ---- constants.c: what a run reads is there; what is loaded ---- */
+
+Check judge_weights, judge_bias;
+Check judge_loads_weights, judge_loads_bias;
+
+/* ---- turns.c ---- */
+
+/* The run, or concat, is the next part of its node. */
+Check judge_turn;
+
+/* ---- ends.c ---- */
+
+/* What the host has written before the first action. */
+void judge_inputs(Judge *j);
+/* What must be computed, and outside, behind the last. */
+const char *judge_end(Judge *j);
+
+/* ---- side by side ---- */
 
 /* input_rows.c: whether the rows, columns and padding that a run reads give
  * those that it makes. */

@@ -7,6 +7,8 @@
  */
 #include "plan/verify/memory_state.h"
 
+#include "base/arith.h"
+
 /* Channels [from, from + n_c) of a tensor that is no concat, from channel c of
  * the area on, pixels [at, end), counted row by row; pixel p is pixel p - base
  * of the area's channels. */
@@ -32,14 +34,6 @@ struct Areas {
     const HwSpec *spec;
     InMemory *memory; /* by memory */
 };
-
-static uint32_t later(uint32_t a, uint32_t b) {
-    return a > b ? a : b;
-}
-
-static uint32_t earlier(uint32_t a, uint32_t b) {
-    return a < b ? a : b;
-}
 
 /* ---- what a tensor is made of ---- */
 
@@ -93,12 +87,11 @@ static Area *area_find(Areas *all, const Placement *p) {
 }
 
 /* The bytes of channels [c, c + n_c) of the volume at `at`: whole granules. */
-static void part_bytes(const Layout *layout, const Volume *whole, uint64_t at,
-                       uint32_t c, uint32_t n_c, uint64_t *first,
-                       uint64_t *end) {
-    address_span(layout, whole, c, n_c, first, end);
-    *first += at;
-    *end += at;
+static Range part_bytes(const Layout *layout, const Volume *whole, uint64_t at,
+                        uint32_t c, uint32_t n_c) {
+    Range r;
+    address_span(layout, whole, c, n_c, &r.first, &r.end);
+    return (Range){at + r.first, at + r.end};
 }
 
 /* What the placement holds of its tensor. */
@@ -107,8 +100,8 @@ static void leaves_held(Areas *all, const Placement *p, BaseTensors *out) {
     leaves_of(all, p->tensor, 0, out);
     for (uint32_t i = 0; i < out->at.n; i++) {
         BaseTensor leaf = out->at.at[i];
-        uint32_t stop = earlier(leaf.c + leaf.n_c, end);
-        uint32_t skip = later(leaf.c, first) - leaf.c;
+        uint32_t stop = smaller32(leaf.c + leaf.n_c, end);
+        uint32_t skip = larger32(leaf.c, first) - leaf.c;
         if (leaf.c + skip >= stop)
             continue;
         leaf.from += skip;
@@ -119,32 +112,21 @@ static void leaves_held(Areas *all, const Placement *p, BaseTensors *out) {
     out->at.n = n;
 }
 
-void areas_bytes(const Areas *all, const Placement *p, uint64_t *first,
-                 uint64_t *end) {
-    part_bytes(all->spec->memory[p->memory].layout, &p->whole, p->offset,
-               p->part_c, p->n_c, first, end);
+Range areas_bytes(const Areas *all, const Placement *p) {
+    return part_bytes(all->spec->memory[p->memory].layout, &p->whole, p->offset,
+                      p->part_c, p->n_c);
 }
 
-/* Whether channels [c, c + n_c) of the volume at `at` lie in the bytes. */
-static bool meets(const Layout *layout, const Volume *whole, uint64_t at,
-                  uint32_t c, uint32_t n_c, uint64_t low, uint64_t high) {
-    uint64_t first, end;
-    part_bytes(layout, whole, at, c, n_c, &first, &end);
-    return first < high && low < end;
-}
-
-/* How many of the held channels lie outside bytes [low, high): the first of
- * them before it, or the last of them behind it. */
+/* How many of the held channels lie outside the bytes: the first of them before
+ * these, or the last of them behind. */
 static uint32_t channels_outside(const Layout *layout, const Area *a,
-                                 const Held *h, uint64_t low, uint64_t high,
-                                 bool behind) {
+                                 const Held *h, Range bytes, bool behind) {
     uint32_t lo = 0, hi = h->n_c;
     while (lo < hi) {
         uint32_t mid = (lo + hi + 1) / 2;
         uint32_t c = behind ? h->c + h->n_c - mid : h->c;
-        uint64_t first, end;
-        part_bytes(layout, &a->whole, a->at, c, mid, &first, &end);
-        if (behind ? first >= high : end <= low)
+        Range part = part_bytes(layout, &a->whole, a->at, c, mid);
+        if (behind ? part.first >= bytes.end : part.end <= bytes.first)
             lo = mid;
         else
             hi = mid - 1;
@@ -161,26 +143,26 @@ static uint32_t held_cut(const Held *h, uint32_t at, uint32_t n, Held *out) {
     return n > 0;
 }
 
-/* What is left when bytes [low, high) are overwritten. */
+/* What is left when the bytes are overwritten. */
 static uint32_t held_outside(const Layout *layout, const Area *a, const Held *h,
-                             uint64_t low, uint64_t high, Held left[2]) {
-    if (!meets(layout, &a->whole, a->at, h->c, h->n_c, low, high)) {
+                             Range bytes, Held left[2]) {
+    if (!ranges_meet(part_bytes(layout, &a->whole, a->at, h->c, h->n_c),
+                     bytes)) {
         left[0] = *h;
         return 1;
     }
-    uint32_t before = channels_outside(layout, a, h, low, high, false);
-    uint32_t behind = channels_outside(layout, a, h, low, high, true);
+    uint32_t before = channels_outside(layout, a, h, bytes, false);
+    uint32_t behind = channels_outside(layout, a, h, bytes, true);
     uint32_t n = held_cut(h, 0, before, left);
     return n + held_cut(h, h->n_c - behind, behind, left + n);
 }
 
-static void area_clear(Areas *all, const Layout *layout, Area *a, uint64_t low,
-                       uint64_t high) {
+static void area_clear(Areas *all, const Layout *layout, Area *a, Range bytes) {
     Held left[2];
     uint32_t n = a->held.n, kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         Held old = a->held.at[i];
-        uint32_t pieces = held_outside(layout, a, &old, low, high, left);
+        uint32_t pieces = held_outside(layout, a, &old, bytes, left);
         if (pieces > 0)
             a->held.at[kept++] = left[0];
         if (pieces > 1)
@@ -192,7 +174,7 @@ static void area_clear(Areas *all, const Layout *layout, Area *a, uint64_t low,
 }
 
 /* Everything in the bytes is lost, but for the volume of `keep`. */
-static void areas_clear(Areas *all, uint32_t memory, uint64_t at, uint64_t end,
+static void areas_clear(Areas *all, uint32_t memory, Range bytes,
                         const Placement *keep) {
     const Layout *layout = all->spec->memory[memory].layout;
     InMemory *areas = &all->memory[memory];
@@ -202,7 +184,7 @@ static void areas_clear(Areas *all, uint32_t memory, uint64_t at, uint64_t end,
         bool kept = keep && a->at == keep->offset &&
                     volumes_same(&a->whole, &keep->whole);
         if (!kept)
-            area_clear(all, layout, a, at, end);
+            area_clear(all, layout, a, bytes);
         if (kept || a->held.n)
             areas->at.at[left++] = *a;
     }
@@ -213,8 +195,8 @@ static void areas_clear(Areas *all, uint32_t memory, uint64_t at, uint64_t end,
 static uint32_t held_left(const Held *old, const Held *now, Held left[4]) {
     int64_t shift = (int64_t)(old->base - now->base);
     int64_t at = (int64_t)now->at + shift, end = (int64_t)now->end + shift;
-    uint32_t c = later(old->c, now->c), n = 0;
-    uint32_t c_end = earlier(old->c + old->n_c, now->c + now->n_c);
+    uint32_t c = larger32(old->c, now->c), n = 0;
+    uint32_t c_end = smaller32(old->c + old->n_c, now->c + now->n_c);
     if (c >= c_end || end <= (int64_t)old->at || at >= (int64_t)old->end) {
         left[n++] = *old;
         return n;
@@ -313,7 +295,7 @@ static void walk_rows(Walk *w) {
     uint32_t end = w->part.row + w->part.rows;
     uint64_t width = w->width;
     if (p->ring)
-        end = earlier(end, turn + p->whole.h);
+        end = smaller32(end, turn + p->whole.h);
     w->now = (Stretch){turn * width, w->row * width, end * width};
     if (w->part.cols < width) {
         end = w->row + 1;
@@ -331,8 +313,8 @@ static void walk_lines(Walk *w) {
     uint32_t col = w->col - w->p->left;
     uint64_t at =
         lines_pixels(lines, pitch) + (uint64_t)w->row * w->width + w->col;
-    uint32_t n = earlier(lines_run(lines, pitch, w->row, col),
-                         w->part.col + w->part.cols - w->col);
+    uint32_t n = smaller32(lines_run(lines, pitch, w->row, col),
+                           w->part.col + w->part.cols - w->col);
     uint64_t in = lines_pixel(lines, pitch, w->row, col);
     w->now = (Stretch){at - in, at, at + n};
     w->col += n;
@@ -382,7 +364,7 @@ static bool area_holds(const Area *area, const BaseTensor *leaf,
             if (!h)
                 return false;
             at = h->end;
-            next = earlier(next, h->c + h->n_c);
+            next = smaller32(next, h->c + h->n_c);
         }
     }
     return true;
@@ -405,9 +387,7 @@ bool areas_read(Areas *all, const Placement *p, Part part) {
 }
 
 void areas_write(Areas *all, const Placement *p, Part part) {
-    uint64_t first, end;
-    areas_bytes(all, p, &first, &end);
-    areas_clear(all, p->memory, first, end, p);
+    areas_clear(all, p->memory, areas_bytes(all, p), p);
     Area *area = area_find(all, p);
     if (!area) {
         Area fresh = {
@@ -421,8 +401,8 @@ void areas_write(Areas *all, const Placement *p, Part part) {
         leaf_put(all, area, p, &leaves.at.at[i], part);
 }
 
-void areas_drop(Areas *all, uint32_t memory, uint64_t at, uint64_t end) {
-    areas_clear(all, memory, at, end, NULL);
+void areas_drop(Areas *all, uint32_t memory, Range bytes) {
+    areas_clear(all, memory, bytes, NULL);
 }
 
 Areas *areas_new(Arena *arena, const Graph *g, const HwSpec *spec) {

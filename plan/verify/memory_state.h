@@ -28,12 +28,19 @@ typedef struct Part {
 bool areas_read(Areas *areas, const Placement *p, Part part);
 /* It is, from now on; what else lies in the placement's bytes is lost. */
 void areas_write(Areas *areas, const Placement *p, Part part);
-/* Everything in the bytes [at, end) is lost. */
-void areas_drop(Areas *areas, uint32_t memory, uint64_t at, uint64_t end);
+/* Bytes of a memory, or other numbers. */
+typedef struct Range {
+    uint64_t first, end;
+} Range;
+static inline bool ranges_meet(Range a, Range b) {
+    return a.first < b.end && b.first < a.end;
+}
+
+/* Everything in the bytes is lost. */
+void areas_drop(Areas *areas, uint32_t memory, Range bytes);
 
 /* The placement's own bytes: of its channels, in whole granules. */
-void areas_bytes(const Areas *areas, const Placement *p, uint64_t *first,
-                 uint64_t *end);
+Range areas_bytes(const Areas *areas, const Placement *p);
 bool areas_is_concat(const Areas *areas, TensorId t);
 
 #endif

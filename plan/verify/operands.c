@@ -65,28 +65,39 @@ static bool starts_there(const HwMemory *m, const Placement *p,
            (p->offset + view->offset) % m->align == 0;
 }
 
+/* Operand i of an action, and what the instruction says of it: elements
+ * [first, first + n) along each axis of its volume. */
+typedef struct Seen {
+    const Action *action;
+    uint32_t i;
+    const Placement *p;
+    const HwMemory *memory;
+    AddressView view;
+    uint32_t first[3], n[3];
+} Seen;
+
 /* Rows and columns that an engine, or the near side of a transfer, has. */
-static void see_pixels(const Plan *plan, const Action *a, uint32_t i,
-                       const Placement *p, const Layout *layout,
-                       AddressView *view, uint32_t first[3], uint32_t n[3]) {
-    const HwSpec *spec = plan->schedule->spec;
+static void see_pixels(Seen *s) {
+    const Action *a = s->action;
+    const Placement *p = s->p;
+    const Layout *layout = s->memory->layout;
     bool moves = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
-    bool reads = i < a->n_in && a->kind == ACTION_RUN;
-    bool spread = i == 1 && reads && insn_own_plane(a->legal.op);
+    bool reads = s->i < a->n_in && a->kind == ACTION_RUN;
+    bool spread = s->i == 1 && reads && insn_own_plane(a->legal.op);
     if (p->ring || p->lines.band || spread ||
-        (moves && spec->memory[p->memory].role != HW_ACTIVE))
+        (moves && s->memory->role != HW_ACTIVE))
         return;
-    first[LAYOUT_H] = (reads ? a->in_row : a->row) - p->row;
-    first[LAYOUT_W] = (reads ? a->in_col : a->col) - p->col;
-    n[LAYOUT_H] = reads ? a->in_rows : a->rows;
-    n[LAYOUT_W] = reads ? a->in_cols : a->cols;
-    view->volume.h = n[LAYOUT_H];
-    view->volume.w = n[LAYOUT_W];
-    if (a->kind == ACTION_COPY && i < a->n_in) {
-        view->volume.h = p->whole.h;
-        view->offset += address_cell(layout, &p->whole, 0, first[LAYOUT_H],
-                                     first[LAYOUT_W], 0) *
-                        layout->element;
+    s->first[LAYOUT_H] = (reads ? a->in_row : a->row) - p->row;
+    s->first[LAYOUT_W] = (reads ? a->in_col : a->col) - p->col;
+    s->n[LAYOUT_H] = reads ? a->in_rows : a->rows;
+    s->n[LAYOUT_W] = reads ? a->in_cols : a->cols;
+    s->view.volume.h = s->n[LAYOUT_H];
+    s->view.volume.w = s->n[LAYOUT_W];
+    if (a->kind == ACTION_COPY && s->i < a->n_in) {
+        s->view.volume.h = p->whole.h;
+        s->view.offset += address_cell(layout, &p->whole, 0, s->first[LAYOUT_H],
+                                       s->first[LAYOUT_W], 0) *
+                          layout->element;
     }
 }
 
@@ -94,21 +105,21 @@ bool view_agrees(const Plan *plan, const Action *a, uint32_t i) {
     const HwSpec *spec = plan->schedule->spec;
     const HwForm *form = form_of(spec, op_of(a));
     const Placement *p = &plan->placement[i < a->n_in ? a->in[i] : a->out];
-    const Layout *layout = spec->memory[p->memory].layout;
-    AddressView view = {.offset = 0};
-    uint32_t first[3] = {p->part_c, 0, 0};
-    uint32_t n[3] = {p->n_c, p->whole.h, p->whole.w};
+    const HwMemory *memory = &spec->memory[p->memory];
+    Seen s = {.action = a,
+              .i = i,
+              .p = p,
+              .memory = memory,
+              .first = {p->part_c, 0, 0},
+              .n = {p->n_c, p->whole.h, p->whole.w}};
     if (!form || i > 2)
         return true;
-    see_channels(form,
-                 i == a->n_in ? HW_OUT
-                 : i          ? HW_IN2
-                              : HW_IN,
-                 layout, p, &view);
-    see_pixels(plan, a, i, p, layout, &view, first, n);
-    if (view.offset == 0 && view.c == first[LAYOUT_C] && first[LAYOUT_H] == 0 &&
-        first[LAYOUT_W] == 0 && volumes_same(&view.volume, &p->whole))
+    see_channels(form, hw_operand(i, a->n_in), memory->layout, p, &s.view);
+    see_pixels(&s);
+    if (s.view.offset == 0 && s.view.c == s.first[LAYOUT_C] &&
+        s.first[LAYOUT_H] == 0 && s.first[LAYOUT_W] == 0 &&
+        volumes_same(&s.view.volume, &p->whole))
         return true;
-    return starts_there(&spec->memory[p->memory], p, &view) &&
-           address_agrees(layout, &p->whole, &view, first, n);
+    return starts_there(memory, p, &s.view) &&
+           address_agrees(memory->layout, &p->whole, &s.view, s.first, s.n);
 }

@@ -8,59 +8,54 @@
 
 /* Rows of its operand i that the action touches, as rows of the volume; engines
  * know where volumes are, and where in a ring, but not of fewer rows. */
-static void rows_touched(const Action *a, uint32_t i, const Placement *p,
-                         uint32_t *row, uint32_t *rows) {
+static Range rows_touched(const Action *a, uint32_t i, const Placement *p) {
+    bool moves = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
     bool reads = i < a->n_in && a->kind == ACTION_RUN;
-    *row = reads ? a->in_row : a->row;
-    *rows = reads ? a->in_rows : a->rows;
-    if (reads && i == 1 && hw_op_traits[a->legal.op] & HW_MATRIX) {
-        *row = p->row;
-        *rows = p->rows;
+    uint32_t row = reads ? a->in_row : a->row;
+    uint32_t rows = reads ? a->in_rows : a->rows;
+    if ((reads && i == 1 && hw_op_traits[a->legal.op] & HW_MATRIX) ||
+        (!p->ring && !moves)) {
+        row = p->row;
+        rows = p->rows;
     }
-    if (!p->ring && a->kind != ACTION_LOAD && a->kind != ACTION_STORE) {
-        *row = p->row;
-        *rows = p->rows;
-    }
-    *row -= p->ring ? 0 : p->row;
+    row -= p->ring ? 0 : p->row;
+    return (Range){row, (uint64_t)row + rows};
 }
 
 /* Whether a row of one lies where a row of the other does, h of them there. */
-static bool rows_meet(uint32_t h, uint32_t row, uint32_t rows, uint32_t other,
-                      uint32_t others) {
-    for (uint32_t r = 0; r < rows; r++)
-        for (uint32_t k = 0; k < others && k < h; k++)
-            if ((row + r) % h == (other + k) % h)
+static bool rows_meet(uint32_t h, Range a, Range b) {
+    for (uint64_t r = a.first; r < a.end; r++)
+        for (uint64_t k = b.first; k < b.end && k < b.first + h; k++)
+            if (r % h == k % h)
                 return true;
     return false;
 }
 
-/* Whether both are of one volume, and other channels or rows of it. */
-static bool parts_apart(const Placement *p, uint32_t p_row, uint32_t p_rows,
-                        const Placement *out, uint32_t row, uint32_t rows) {
+static Range channels_of(const Placement *p) {
+    return (Range){p->part_c, (uint64_t)p->part_c + p->n_c};
+}
+
+/* Whether operand i of b touches nothing that a writes: other bytes, or other
+ * channels or rows of one volume. */
+static bool keeps_apart(const Judge *j, const Action *a, const Action *b,
+                        uint32_t i) {
+    const Placement *out = &j->plan->placement[a->out];
+    const Placement *p = &j->plan->placement[i < b->n_in ? b->in[i] : b->out];
+    if (p->memory != out->memory ||
+        !ranges_meet(areas_bytes(j->areas, p), areas_bytes(j->areas, out)))
+        return true;
     return p->offset == out->offset && volumes_same(&p->whole, &out->whole) &&
-           (!ranges_overlap(p->part_c, p->part_c + p->n_c, out->part_c,
-                            out->part_c + out->n_c) ||
-            !rows_meet(p->whole.h, row, rows, p_row, p_rows));
+           (!ranges_meet(channels_of(p), channels_of(out)) ||
+            !rows_meet(p->whole.h, rows_touched(a, a->n_in, out),
+                       rows_touched(b, i, p)));
 }
 
 /* What one action writes, another of the same step must not touch. */
 static const char *check_apart(Judge *j, const Action *a, const Action *b) {
-    const Placement *out = &j->plan->placement[a->out];
-    uint64_t first, end, p_first, p_end;
-    uint32_t row, rows, p_row, p_rows;
-    areas_bytes(j->areas, out, &first, &end);
-    rows_touched(a, a->n_in, out, &row, &rows);
-    for (uint32_t i = 0; i <= b->n_in; i++) {
-        const Placement *p =
-            &j->plan->placement[i < b->n_in ? b->in[i] : b->out];
-        areas_bytes(j->areas, p, &p_first, &p_end);
-        rows_touched(b, i, p, &p_row, &p_rows);
-        if (p->memory != out->memory ||
-            !ranges_overlap(p_first, p_end, first, end))
-            continue;
-        if (!parts_apart(p, p_row, p_rows, out, row, rows))
-            return judge_says(j, out, "is written where another works");
-    }
+    for (uint32_t i = 0; i <= b->n_in; i++)
+        if (!keeps_apart(j, a, b, i))
+            return judge_says(j, &j->plan->placement[a->out],
+                              "is written where another works");
     return NULL;
 }
 
@@ -68,20 +63,10 @@ static const char *check_apart(Judge *j, const Action *a, const Action *b) {
 const char *judge_in_place(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
     bool in_place = j->spec->engine[a->legal.engine].in_place;
-    uint64_t first, end, p_first, p_end;
-    uint32_t row, rows, p_row, p_rows;
-    areas_bytes(j->areas, out, &first, &end);
-    rows_touched(a, a->n_in, out, &row, &rows);
-    for (uint32_t i = 0; i < a->n_in; i++) {
-        const Placement *p = &j->plan->placement[a->in[i]];
-        areas_bytes(j->areas, p, &p_first, &p_end);
-        rows_touched(a, i, p, &p_row, &p_rows);
-        bool apart = p->memory != out->memory ||
-                     !ranges_overlap(p_first, p_end, first, end) ||
-                     parts_apart(p, p_row, p_rows, out, row, rows);
-        if (!apart && !(in_place && placement_same(p, out)))
+    for (uint32_t i = 0; i < a->n_in; i++)
+        if (!keeps_apart(j, a, a, i) &&
+            !(in_place && placement_same(&j->plan->placement[a->in[i]], out)))
             return judge_says(j, out, "is written over its operand");
-    }
     return NULL;
 }
 

@@ -1,0 +1,98 @@
+/* constants.c - weights and biases: loaded to where they fit, and there when a
+ * run reads them; see judge.h.
+ */
+#include "hwspec/cost.h"
+#include "plan/verify/judge.h"
+
+/* ---- weights ---- */
+
+static bool holds_weights(const Judge *j, uint32_t number) {
+    for (uint32_t i = 0; i < j->blocks.n; i++)
+        if (j->blocks.at[i] == number)
+            return true;
+    return false;
+}
+
+const char *judge_weights(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    bool needs = hwspec_stages(j->spec, a->legal.op);
+    if (!needs && !a->weights)
+        return NULL;
+    if (!needs || a->weights == 0 || a->weights > j->plan->n_blocks ||
+        !holds_weights(j, a->weights))
+        return judge_says(j, out, "is computed without its weights");
+    const WeightBlock *b = &j->plan->block[a->weights - 1];
+    uint32_t images = j->plan->images ? j->plan->images : 1;
+    uint32_t nodes = j->plan->schedule->graph->node.n / images;
+    Addends x = action_addends(j->plan, a);
+    const Node *node = graph_node(j->g, a->node);
+    bool right =
+        b->node.i % nodes == a->node.i % nodes && b->c == out->c &&
+        b->n_c == out->n_c && b->in_c == x.first &&
+        (uint64_t)b->taps * x.all == (uint64_t)weight_taps(j->g, node) * x.n;
+    if (!right)
+        return judge_says(j, out, "is computed with other weights");
+    if (out->memory == j->spec->weights &&
+        ranges_meet(weight_range(b), areas_bytes(j->areas, out)))
+        return judge_says(j, out, "is written over its weights");
+    return NULL;
+}
+
+const char *judge_loads_weights(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    const HwMemory *m = &j->spec->memory[j->spec->weights];
+    if (a->weights == 0 || a->weights > j->plan->n_blocks)
+        return judge_says(j, out, "has no weights to load");
+    const WeightBlock *b = &j->plan->block[a->weights - 1];
+    if (b->offset > m->size || b->bytes > m->size - b->offset ||
+        (m->align && b->offset % m->align) ||
+        b->bytes != (uint64_t)b->taps * b->n_c * m->layout->element)
+        return judge_says(j, out, "has weights in a wrong place");
+    areas_drop(j->areas, j->spec->weights, weight_range(b));
+    judge_drop_sums(j, j->spec->weights, weight_range(b));
+    judge_drop_weights(j, weight_range(b));
+    vec_push(j->arena, &j->blocks, a->weights);
+    return NULL;
+}
+
+/* ---- biases ---- */
+
+static bool needs_bias(const Judge *j, const Action *a) {
+    return hwspec_loads_bias(j->spec, a->legal.op) &&
+           graph_node(j->g, a->node)->constant[CONST_BIAS].i != NONE &&
+           addends_begin(action_addends(j->plan, a));
+}
+
+const char *judge_bias(Judge *j, const Action *a) {
+    const Placement *out = &j->plan->placement[a->out];
+    bool there = false;
+    for (uint32_t i = 0; i < j->biases.n; i++)
+        there |= j->biases.at[i] == a->bias;
+    if (!needs_bias(j, a))
+        return a->bias ? judge_says(j, out, "has no biases to read") : NULL;
+    if (!a->bias || !there)
+        return judge_says(j, out, "is computed without its biases");
+    const BiasBlock *b = &j->plan->bias[a->bias - 1];
+    bool right = b->node.i == a->node.i && b->c <= out->c &&
+                 out->c + out->n_c <= b->c + b->n_c;
+    return right ? NULL : judge_says(j, out, "is computed with other biases");
+}
+
+const char *judge_loads_bias(Judge *j, const Action *a) {
+    const HwMemory *m = &j->spec->memory[j->spec->bias];
+    const BiasBlock *b = &j->plan->bias[a->bias - 1];
+    uint32_t n = 0;
+    if (a->bias == 0 || a->bias > j->plan->n_biases || b->offset > m->size ||
+        b->bytes > m->size - b->offset || (m->align && b->offset % m->align) ||
+        b->bytes != (uint64_t)b->n_c * m->layout->element)
+        return judge_says(j, &j->plan->placement[a->out],
+                          "has biases in a wrong place");
+    for (uint32_t i = 0; i < j->biases.n; i++) {
+        const BiasBlock *o = &j->plan->bias[j->biases.at[i] - 1];
+        if (!ranges_meet(bias_range(o), bias_range(b)))
+            j->biases.at[n++] = j->biases.at[i];
+    }
+    j->biases.n = n;
+    vec_push(j->arena, &j->biases, a->bias);
+    return NULL;
+}
