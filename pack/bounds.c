@@ -4,6 +4,7 @@
  * Input: a problem. Output: bounds that hold for every placement.
  */
 #include "base/arith.h"
+#include "base/order.h"
 #include "pack/free_list.h"
 #include "pack/packers.h"
 
@@ -30,9 +31,8 @@ typedef struct Event {
 
 static int by_step(const void *a, const void *b) {
     const Event *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (int)y->dies - (int)x->dies; /* half-open: deaths first */
+    /* half-open: deaths first */
+    return order_by(ORDER_UP(x->step, y->step), ORDER_DOWN(x->dies, y->dies));
 }
 
 /* True if `pool` is the only one that allows the buffer. */

@@ -5,6 +5,8 @@
  */
 #include "pack/cluster.h"
 
+#include "base/order.h"
+
 #include "pack/free_list.h"
 
 #include <assert.h>
@@ -184,11 +186,8 @@ typedef struct Key {
 
 static int by_buf_and_other(const void *a, const void *b) {
     const Key *x = a, *y = b;
-    if (x->buf != y->buf)
-        return x->buf < y->buf ? -1 : 1;
-    if (x->other != y->other)
-        return x->other < y->other ? -1 : 1;
-    return x->index < y->index ? -1 : x->index > y->index;
+    return order_by3(ORDER_UP(x->buf, y->buf), ORDER_UP(x->other, y->other),
+                     ORDER_UP(x->index, y->index));
 }
 
 static void list_links(Arena *arena, Clusters *bundles) {

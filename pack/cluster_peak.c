@@ -10,6 +10,8 @@
  */
 #include "pack/cluster.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -69,9 +71,8 @@ static void add_need(Sum *s, uint32_t first, uint32_t n) {
 
 static int largest_first(const void *a, const void *b) {
     const Need *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return x->bundle < y->bundle ? -1 : x->bundle > y->bundle;
+    return order_by(ORDER_DOWN(x->bytes, y->bytes),
+                    ORDER_UP(x->bundle, y->bundle));
 }
 
 static int64_t least_of(int64_t a, int64_t b) {
@@ -164,9 +165,7 @@ typedef struct Birth {
 
 static int by_step(const void *a, const void *b) {
     const Birth *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return x->piece < y->piece ? -1 : x->piece > y->piece;
+    return order_by(ORDER_UP(x->step, y->step), ORDER_UP(x->piece, y->piece));
 }
 
 static void bury(Sum *s) {

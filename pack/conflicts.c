@@ -14,6 +14,7 @@
  */
 #include "pack/conflicts.h"
 
+#include "base/order.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -62,7 +63,7 @@ typedef struct Graph {
 
 static int rising(const void *a, const void *b) {
     const uint32_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
+    return ORDER_UP(*x, *y);
 }
 
 /* Each pair once, whatever the list says. */
@@ -104,9 +105,7 @@ typedef struct Birth {
 
 static int by_birth(const void *a, const void *b) {
     const Birth *x = a, *y = b;
-    if (x->when != y->when)
-        return x->when < y->when ? -1 : 1;
-    return x->who < y->who ? -1 : x->who > y->who;
+    return order_by(ORDER_UP(x->when, y->when), ORDER_UP(x->who, y->who));
 }
 
 /* On streams the sum of a clock grows with it. */

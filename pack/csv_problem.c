@@ -6,6 +6,8 @@
  */
 #include "pack/csv_reader.h"
 
+#include "base/order.h"
+
 #include "pack/conflicts.h"
 
 #include <stdlib.h>
@@ -143,7 +145,7 @@ static void read_conflicts(Reader *r, const Name *names, Buffer *buf) {
 
 static int by_time(const void *a, const void *b) {
     const int64_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
+    return ORDER_UP(*x, *y);
 }
 
 static uint32_t rank_of(const int64_t *time, uint32_t n, int64_t value) {

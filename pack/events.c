@@ -5,15 +5,14 @@
  */
 #include "pack/events.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 static int by_step(const void *a, const void *b) {
     const LifeEvent *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->birth != y->birth)
-        return x->birth ? 1 : -1;
-    return x->who < y->who ? -1 : x->who > y->who;
+    return order_by3(ORDER_UP(x->step, y->step), ORDER_UP(x->birth, y->birth),
+                     ORDER_UP(x->who, y->who));
 }
 
 void events_sort(LifeEvent *event, size_t n) {

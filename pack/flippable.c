@@ -11,6 +11,7 @@
  */
 #include "pack/flippable.h"
 
+#include "base/order.h"
 #include "base/rng.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static bool share_time(const Box *a, const Box *b) {
 
 static int earlier_box(const void *a, const void *b) {
     const Box *x = a, *y = b;
-    return (x->first > y->first) - (x->first < y->first);
+    return ORDER_UP(x->first, y->first);
 }
 
 /* Boxes of each body by when they begin: those that share time with another
@@ -343,12 +344,11 @@ typedef struct Key {
 
 static int heaviest_first(const void *a, const void *b) {
     const Key *x = a, *y = b;
-    if (x->weight != y->weight)
-        return x->weight > y->weight ? -1 : 1;
-    return (x->body > y->body) - (x->body < y->body);
+    return order_by(ORDER_DOWN(x->weight, y->weight),
+                    ORDER_UP(x->body, y->body));
 }
 
-static uint32_t *order_by(RigidGroups *b, bool by_weight) {
+static uint32_t *bodies_in_order(RigidGroups *b, bool by_weight) {
     uint32_t n = b->body.n;
     Key *key = ARENA_ARRAY(b->arena, Key, n + 1);
     uint32_t *order = ARENA_ARRAY(b->arena, uint32_t, n + 1);
@@ -396,7 +396,8 @@ static void forward(const RigidGroups *b, Order *o, uint32_t at, uint32_t try,
  * finds no place. */
 static bool orders_try(RigidGroups *b, uint32_t orders, bool turns) {
     uint32_t n = b->body.n, most = 0;
-    uint32_t *by_bytes = order_by(b, false), *by_weight = order_by(b, true);
+    uint32_t *by_bytes = bodies_in_order(b, false),
+             *by_weight = bodies_in_order(b, true);
     Order order[] = {order_new(b, by_bytes, NULL),
                      order_new(b, by_weight, NULL),
                      order_new(b, by_bytes, hangs_make(b)),

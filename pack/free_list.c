@@ -2,6 +2,7 @@
 #include "pack/free_list.h"
 
 #include "base/guard.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "pack/interval_tree.h"
 
@@ -332,9 +333,7 @@ static void bar_partitions(Placer *placer, uint32_t buf, uint32_t pool) {
 
 static int by_first(const void *a, const void *b) {
     const Bar *x = a, *y = b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return x->last < y->last ? -1 : x->last > y->last;
+    return order_by(ORDER_UP(x->first, y->first), ORDER_UP(x->last, y->last));
 }
 
 static void list_bars(Placer *placer, const Cluster *bundle, uint32_t pool) {

@@ -15,6 +15,8 @@
 #include "pack/free_list.h"
 #include "pack/pack.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,9 +82,7 @@ typedef struct Key {
 
 static int smallest_first(const void *a, const void *b) {
     const Key *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by(ORDER_UP(x->bytes, y->bytes), ORDER_UP(x->buf, y->buf));
 }
 
 /* False if some question had no answer. */

@@ -1,6 +1,7 @@
 /* interval_tree.c - taken bytes in a tree over time; see interval_tree.h. */
 #include "pack/interval_tree.h"
 
+#include "base/order.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -23,7 +24,7 @@ struct Occupied {
 
 static int by_step(const void *a, const void *b) {
     const uint32_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
+    return ORDER_UP(*x, *y);
 }
 
 /* How many births are before the step. */

@@ -8,6 +8,7 @@
 
 #include "base/arith.h"
 #include "base/diag.h"
+#include "base/order.h"
 #include "pack/exact/exact.h"
 #include "pack/free_list.h"
 
@@ -233,9 +234,7 @@ typedef struct Key {
 
 static int lowest_first(const void *a, const void *b) {
     const Key *x = a, *y = b;
-    if (x->at != y->at)
-        return x->at < y->at ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by(ORDER_UP(x->at, y->at), ORDER_UP(x->buf, y->buf));
 }
 
 /* Pushes all down: each buffer into its lowest gap, the lowest first. */

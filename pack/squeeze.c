@@ -17,6 +17,7 @@
 
 #include "base/arith.h"
 #include "base/guard.h"
+#include "base/order.h"
 #include "base/rng.h"
 #include "pack/cluster.h"
 #include "pack/packers.h"
@@ -76,9 +77,7 @@ typedef struct Birth {
 
 static int by_birth(const void *a, const void *b) {
     const Birth *x = a, *y = b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by(ORDER_UP(x->first, y->first), ORDER_UP(x->buf, y->buf));
 }
 
 static double area_of(const Box *box) {

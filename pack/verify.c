@@ -9,6 +9,7 @@
  */
 #include "pack/pack.h"
 
+#include "base/order.h"
 #include "base/ranks.h"
 
 #include <inttypes.h>
@@ -189,9 +190,7 @@ static const char *judge_alone(const Judge *j, uint32_t buf) {
 
 static int compare_births(const void *a, const void *b) {
     const Box *x = a, *y = b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by(ORDER_UP(x->first, y->first), ORDER_UP(x->buf, y->buf));
 }
 
 static const char *collision(const Judge *j, const Box *a, const Box *b) {
@@ -226,9 +225,7 @@ typedef struct Death {
 
 static int compare_deaths(const void *a, const void *b) {
     const Death *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return x->box < y->box ? -1 : x->box > y->box;
+    return order_by(ORDER_UP(x->step, y->step), ORDER_UP(x->box, y->box));
 }
 
 static const Death *list_deaths(const Judge *j, const Box *box, uint32_t n) {
@@ -247,11 +244,8 @@ typedef struct Place {
 
 static int compare_places(const void *a, const void *b) {
     const Place *x = a, *y = b;
-    if (x->pool != y->pool)
-        return x->pool < y->pool ? -1 : 1;
-    if (x->low != y->low)
-        return x->low < y->low ? -1 : 1;
-    return x->box < y->box ? -1 : x->box > y->box;
+    return order_by3(ORDER_UP(x->pool, y->pool), ORDER_UP(x->low, y->low),
+                     ORDER_UP(x->box, y->box));
 }
 
 static void rank_places(const Judge *j, Sweep *s, uint32_t n) {

@@ -26,11 +26,11 @@ static inline bool reaches_meet(Reach a, Reach b) {
 }
 
 /* Bytes of active memory that hold values from an action to another. */
-typedef struct SpillInterval {
+typedef struct HeldBytes {
     Reach bytes;
     uint32_t since, until; /* actions, the last included */
     uint32_t placement;    /* of what was written first */
-} SpillInterval;
+} HeldBytes;
 
 /* Of an action: its operands, the result last; a concat just reads. */
 typedef struct Accesses {

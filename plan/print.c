@@ -1,4 +1,5 @@
 /* print.c - the plan as text, and what lies in active memory at each step. */
+#include "base/order.h"
 #include "base/text.h"
 #include "plan/plan.h"
 
@@ -105,24 +106,18 @@ static int by_buffer(const void *a, const void *b) {
     const Alive *x = a, *y = b;
     const Placement *p = &x->plan->placement[x->index];
     const Placement *q = &y->plan->placement[y->index];
-    if (p->buffer != q->buffer)
-        return p->buffer < q->buffer ? -1 : 1;
     uint32_t pc = plan_volume(x->plan->schedule->graph, p->tensor).c;
     uint32_t qc = plan_volume(y->plan->schedule->graph, q->tensor).c;
-    if (pc != qc)
-        return pc > qc ? -1 : 1;
-    if (p->rows != q->rows)
-        return p->rows > q->rows ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+    return order_by(ORDER_UP(p->buffer, q->buffer),
+                    order_by3(ORDER_DOWN(pc, qc), ORDER_DOWN(p->rows, q->rows),
+                              ORDER_UP(x->index, y->index)));
 }
 
 static int by_size(const void *a, const void *b) {
     const Alive *x = a, *y = b;
     uint64_t p = x->plan->placement[x->index].bytes;
     uint64_t q = y->plan->placement[y->index].bytes;
-    if (p != q)
-        return p > q ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+    return order_by(ORDER_DOWN(p, q), ORDER_UP(x->index, y->index));
 }
 
 /* One placement for each buffer of active memory, largest first. */

@@ -22,6 +22,8 @@
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/tile/tile.h"
 
+#include "base/order.h"
+
 #include "alloc/geometry/receptive_field.h"
 #include "alloc/spill/spill_lp.h"
 
@@ -235,7 +237,7 @@ typedef struct Price {
 static int by_price(const void *a, const void *b) {
     const Price *x = a, *y = b;
     double p = x->moved * y->bytes, q = y->moved * x->bytes;
-    return (p > q) - (p < q);
+    return ORDER_UP(p, q);
 }
 
 /* What moves at least for one cut. */

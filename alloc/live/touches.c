@@ -9,6 +9,8 @@
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/live/buffers.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,7 +146,7 @@ static void use_fill(Decisions *d, const AliasClass *u, Use *use) {
 
 static int by_step(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
+    return ORDER_UP(x, y);
 }
 
 /* What a node of a fused pair uses is there while either runs. */

@@ -10,6 +10,8 @@
  */
 #include "alloc/lower/emit.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 enum { WINDOW = 4 }; /* steps: transfers run ahead */
@@ -160,11 +162,8 @@ static void choose(Spread *s, Item *item, Moves of) {
 
 static int by_item(const void *a, const void *b) {
     const Move *x = a, *y = b;
-    if (x->item != y->item)
-        return x->item < y->item ? -1 : 1;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
+    return order_by3(ORDER_UP(x->item, y->item), ORDER_UP(x->step, y->step),
+                     ORDER_UP(x->bytes, y->bytes));
 }
 
 typedef struct Turn {
@@ -175,11 +174,9 @@ typedef struct Turn {
 
 static int by_turn(const void *a, const void *b) {
     const Turn *x = a, *y = b;
-    if (x->fixed != y->fixed)
-        return x->fixed ? -1 : 1;
-    if (x->moved != y->moved)
-        return x->moved > y->moved ? -1 : 1;
-    return x->item < y->item ? -1 : 1;
+    return order_by3(ORDER_DOWN(x->fixed, y->fixed),
+                     ORDER_DOWN(x->moved, y->moved),
+                     ORDER_UP(x->item, y->item));
 }
 
 /* Those that have no choice are there before. */

@@ -14,6 +14,8 @@
 #include "alloc/lower/lower.h"
 #include "alloc/overlap/overlap.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 enum { HALVINGS = 3, ROUNDS = 4, LOOK = 512 };
@@ -75,11 +77,10 @@ static void request_add(Prefetch *s, uint32_t i) {
 
 static int by_cycles(const void *a, const void *b) {
     const Request *x = a, *y = b;
-    if (x->cycles != y->cycles)
-        return x->cycles > y->cycles ? -1 : 1;
-    if (x->buf != y->buf)
-        return x->buf < y->buf ? -1 : 1;
-    return x->load != y->load ? x->load - y->load : x->outer - y->outer;
+    return order_by(ORDER_DOWN(x->cycles, y->cycles),
+                    order_by3(ORDER_UP(x->buf, y->buf),
+                              ORDER_UP(x->load, y->load),
+                              ORDER_UP(x->outer, y->outer)));
 }
 
 /* Transfers in steps without layers. */

@@ -17,9 +17,9 @@
 typedef struct ImageRepack {
     Arena *arena;
     const Plan *plan;
-    uint32_t n;          /* buffers */
-    SpillInterval *stay; /* by buffer; of no bytes: it is never in use */
-    uint64_t *time;      /* by action: cycles of the layers before it */
+    uint32_t n;      /* buffers */
+    HeldBytes *stay; /* by buffer; of no bytes: it is never in use */
+    uint64_t *time;  /* by action: cycles of the layers before it */
     Placement *placement;
 } ImageRepack;
 
@@ -32,10 +32,10 @@ static void stay_add(ImageRepack *r, uint32_t placement, uint32_t action) {
     const Placement *p = &r->plan->placement[placement];
     if (!is_active(r, placement))
         return;
-    SpillInterval *s = &r->stay[p->buffer];
+    HeldBytes *s = &r->stay[p->buffer];
     Reach own = {p->offset, p->offset + p->bytes}, *all = &s->bytes;
     if (!all->end)
-        *s = (SpillInterval){own, action, action, placement};
+        *s = (HeldBytes){own, action, action, placement};
     s->until = action;
     all->first = own.first < all->first ? own.first : all->first;
     all->end = own.end > all->end ? own.end : all->end;
@@ -46,7 +46,7 @@ static void find_stays(ImageRepack *r) {
     for (uint32_t i = 0; i < plan->n_placements; i++)
         if (is_active(r, i) && plan->placement[i].buffer >= r->n)
             r->n = plan->placement[i].buffer + 1;
-    r->stay = ARENA_ARRAY(r->arena, SpillInterval, r->n + 1);
+    r->stay = ARENA_ARRAY(r->arena, HeldBytes, r->n + 1);
     r->time = ARENA_ARRAY(r->arena, uint64_t, plan->n_actions + 1);
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
@@ -60,18 +60,18 @@ static void find_stays(ImageRepack *r) {
 
 /* ---- a place ---- */
 
-static uint64_t bytes_of(const SpillInterval *s) {
+static uint64_t bytes_of(const HeldBytes *s) {
     return s->bytes.end - s->bytes.first;
 }
 
 /* The actions between which nothing else lies at [at, at + bytes), around the
  * stay of the buffer; first == end: something does. */
 static Steps free_around(const ImageRepack *r, uint32_t buffer, uint64_t at) {
-    const SpillInterval *own = &r->stay[buffer];
+    const HeldBytes *own = &r->stay[buffer];
     Reach there = {at, at + bytes_of(own)};
     Steps free = {0, r->plan->n_actions};
     for (uint32_t b = 0; b < r->n; b++) {
-        const SpillInterval *s = &r->stay[b];
+        const HeldBytes *s = &r->stay[b];
         if (b == buffer || !s->bytes.end || !reaches_meet(s->bytes, there))
             continue;
         if (s->since <= own->until && own->since <= s->until)
@@ -91,7 +91,7 @@ static uint64_t cycles_between(const ImageRepack *r, uint32_t a, uint32_t b) {
 /* Cycles of layers in which the transfer could run. */
 static uint64_t worth(const ImageRepack *r, uint32_t buffer, bool load,
                       Steps free) {
-    const SpillInterval *s = &r->stay[buffer];
+    const HeldBytes *s = &r->stay[buffer];
     return load ? cycles_between(r, free.first, s->since)
                 : cycles_between(r, s->until + 1, free.end);
 }
@@ -116,7 +116,7 @@ static void try_place(const ImageRepack *r, uint32_t buffer, bool load,
 static Found find_place(const ImageRepack *r, uint32_t buffer, bool load,
                         uint64_t most) {
     const HwMemory *m = &r->plan->schedule->spec->memory[0];
-    const SpillInterval *own = &r->stay[buffer];
+    const HeldBytes *own = &r->stay[buffer];
     uint64_t align = m->align ? m->align : 1, bytes = bytes_of(own);
     Found best = {own->bytes.first, 0,
                   free_around(r, buffer, own->bytes.first)};
@@ -143,7 +143,7 @@ static Found find_place(const ImageRepack *r, uint32_t buffer, bool load,
 /* ---- moving ---- */
 
 /* The life that the transfer needs is its own from now on. */
-static void keep_free(const ImageRepack *r, SpillInterval *s, bool load,
+static void keep_free(const ImageRepack *r, HeldBytes *s, bool load,
                       uint64_t most, Steps free) {
     if (load)
         while (s->since > free.first &&
@@ -156,7 +156,7 @@ static void keep_free(const ImageRepack *r, SpillInterval *s, bool load,
 }
 
 static void move(ImageRepack *r, uint32_t buffer, bool load, uint64_t most) {
-    SpillInterval *s = &r->stay[buffer];
+    HeldBytes *s = &r->stay[buffer];
     Found found = find_place(r, buffer, load, most);
     if (found.free.first == found.free.end)
         return;

@@ -1,6 +1,8 @@
 /* archive.c - see archive.h. */
 #include "alloc/search/archive.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 bool archive_add(Archive *archive, const Candidate *candidate) {
@@ -18,14 +20,10 @@ bool archive_add(Archive *archive, const Candidate *candidate) {
 
 static int by_bytes(const void *a, const void *b) {
     const PlanCost *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? -1 : 1;
-    if (x->cycles != y->cycles)
-        return x->cycles < y->cycles ? -1 : 1;
-    if (x->memory != y->memory)
-        return x->memory < y->memory ? -1 : 1;
-    return (x->instructions > y->instructions) -
-           (x->instructions < y->instructions);
+    return order_by(ORDER_UP(x->bytes, y->bytes),
+                    order_by3(ORDER_UP(x->cycles, y->cycles),
+                              ORDER_UP(x->memory, y->memory),
+                              ORDER_UP(x->instructions, y->instructions)));
 }
 
 uint32_t archive_front(Arena *arena, const Archive *archive,

@@ -11,6 +11,7 @@
 
 #include "alloc/search/search.h"
 #include "base/arith.h"
+#include "base/order.h"
 #include "base/vec.h"
 #include "hwspec/cost.h"
 
@@ -375,9 +376,8 @@ static uint64_t on_the_fly_gain(const CopyModel *m, NodeId id) {
 
 static int by_gain(const void *a, const void *b) {
     const CopyFly *x = a, *y = b;
-    if (x->gain != y->gain)
-        return x->gain < y->gain ? 1 : -1;
-    return x->node.i < y->node.i ? -1 : 1;
+    return order_by(ORDER_DOWN(x->gain, y->gain),
+                    ORDER_UP(x->node.i, y->node.i));
 }
 
 uint32_t copies_flies(CopyModel *m, const Repl *stored, const CopyFly **out) {

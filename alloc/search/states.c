@@ -7,6 +7,8 @@
  */
 #include "alloc/search/states.h"
 
+#include "base/order.h"
+
 #include "alloc/alias/alias.h"
 #include "alloc/geometry/tensor_bytes.h"
 
@@ -22,9 +24,7 @@ typedef struct State {
 
 static int by_bytes(const void *a, const void *b) {
     const State *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? -1 : 1;
-    return (x->node > y->node) - (x->node < y->node);
+    return order_by(ORDER_UP(x->bytes, y->bytes), ORDER_UP(x->node, y->node));
 }
 
 /* Those that may stay, the smallest first. */
@@ -42,8 +42,7 @@ static uint32_t able(Arena *arena, const Schedule *schedule,
     uint32_t n = 0;
     for (NodeId id = {0}; id.i < g->node.n; id.i++)
         if (states[id.i] && state_follows(&d, id))
-            out[n++] =
-                (State){id.i, state_bytes(f, graph_node(g, id)->out[0])};
+            out[n++] = (State){id.i, state_bytes(f, graph_node(g, id)->out[0])};
     qsort(out, n, sizeof *out, by_bytes);
     *total = f->total;
     return n;

@@ -17,6 +17,8 @@
 #include "alloc/tile/tile.h"
 #include "pack/memo.h"
 
+#include "base/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,9 +115,7 @@ typedef struct Load {
 
 static int fullest_first(const void *a, const void *b) {
     const Load *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return x->time < y->time ? -1 : 1;
+    return order_by(ORDER_DOWN(x->bytes, y->bytes), ORDER_UP(x->time, y->time));
 }
 
 static void times_mark(uint8_t *mark, uint32_t first, uint32_t end) {
@@ -286,11 +286,8 @@ typedef struct Evicted {
 
 static int by_bytes(const void *a, const void *b) {
     const Evicted *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    if (x->alias != y->alias)
-        return x->alias < y->alias ? -1 : 1;
-    return (x->use > y->use) - (x->use < y->use);
+    return order_by3(ORDER_DOWN(x->bytes, y->bytes),
+                     ORDER_UP(x->alias, y->alias), ORDER_UP(x->use, y->use));
 }
 
 static uint32_t evicted_list(const Decisions *d, Evicted **out) {

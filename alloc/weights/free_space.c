@@ -17,14 +17,14 @@ typedef struct Walk {
 } Walk;
 
 static void begin(Walk *w, Reach bytes, uint32_t action, uint32_t placement) {
-    SpillInterval stay = {bytes, action, action, placement};
+    HeldBytes stay = {bytes, action, action, placement};
     vec_push(w->arena, &w->now, w->stays->at.n);
     vec_push(w->arena, &w->stays->at, stay);
 }
 
 /* What is left of a stay beside bytes that another volume takes. */
 static void cut(Walk *w, uint32_t i, Reach taken) {
-    SpillInterval old = w->stays->at.at[i];
+    HeldBytes old = w->stays->at.at[i];
     const Reach rest[] = {{old.bytes.first, taken.first},
                           {taken.end, old.bytes.end}};
     for (uint32_t k = 0; k < 2; k++) {
@@ -37,7 +37,7 @@ static void cut(Walk *w, uint32_t i, Reach taken) {
 
 static void read_bytes(Walk *w, Reach bytes, uint32_t action) {
     for (uint32_t k = 0; k < w->now.n; k++) {
-        SpillInterval *s = &w->stays->at.at[w->now.at[k]];
+        HeldBytes *s = &w->stays->at.at[w->now.at[k]];
         if (reaches_meet(s->bytes, bytes))
             s->until = action;
     }
@@ -58,7 +58,7 @@ static bool write_bytes(Walk *w, Reach bytes, uint32_t action,
     const Placement *own = &w->plan->placement[placement];
     bool within = false;
     for (uint32_t k = w->now.n; k-- > 0;) {
-        SpillInterval *s = &w->stays->at.at[w->now.at[k]];
+        HeldBytes *s = &w->stays->at.at[w->now.at[k]];
         if (!reaches_meet(s->bytes, bytes))
             continue;
         if (same_volume(w->plan, own, &w->plan->placement[s->placement])) {
@@ -95,7 +95,7 @@ static void take_action(Walk *w, Arena *scratch, uint32_t i) {
 
 /* By `since`, then by index. */
 static void order_stays(Arena *arena, Stays *stays, uint32_t n_actions) {
-    const SpillInterval *stay = stays->at.at;
+    const HeldBytes *stay = stays->at.at;
     uint32_t n = stays->at.n;
     uint32_t *start = ARENA_ARRAY(arena, uint32_t, n_actions + 2);
     stays->order = ARENA_ARRAY(arena, uint32_t, n + 1);
@@ -123,7 +123,7 @@ Stays stays_of(Arena *arena, const Plan *plan) {
 
 /* What is held while an action is at work, by first byte. */
 typedef struct Holding {
-    VEC(SpillInterval) at;
+    VEC(HeldBytes) at;
 } Holding;
 
 static void drop_over(Holding *h, uint32_t action) {
@@ -134,7 +134,7 @@ static void drop_over(Holding *h, uint32_t action) {
     h->at.n = n;
 }
 
-static void hold(Arena *arena, Holding *h, SpillInterval stay) {
+static void hold(Arena *arena, Holding *h, HeldBytes stay) {
     uint32_t i = h->at.n;
     vec_push(arena, &h->at, stay);
     for (; i > 0 && h->at.at[i - 1].bytes.first > stay.bytes.first; i--)

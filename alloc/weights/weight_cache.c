@@ -9,6 +9,8 @@
  */
 #include "alloc/weights/weights.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 void holds_open(Holds *h, Arena *arena, const Plan *plan) {
@@ -20,7 +22,7 @@ void holds_open(Holds *h, Arena *arena, const Plan *plan) {
 
 /* ---- what volumes hold ---- */
 
-static void add_near(Holds *h, const SpillInterval *stay) {
+static void add_near(Holds *h, const HeldBytes *stay) {
     in_uses_add(h->arena, &h->near, (InUse){stay->bytes, stay->until});
 }
 
@@ -31,7 +33,7 @@ void holds_reach(Holds *h, uint32_t front, uint32_t use) {
     if (passes)
         in_uses_drop(&h->near, front);
     for (; h->seen < h->order.n; h->seen++) {
-        const SpillInterval *stay = &h->stays.at.at[h->order.at[h->seen]];
+        const HeldBytes *stay = &h->stays.at.at[h->order.at[h->seen]];
         if (stay->since > use)
             break;
         if (stay->until >= front)
@@ -59,7 +61,7 @@ bool holds_block(const Holds *h, Reach bytes, uint32_t front) {
 
 static bool over_stay(const Holds *h, uint32_t i, Reach bytes, uint32_t front,
                       uint32_t use) {
-    const SpillInterval *s = &h->stays.at.at[i];
+    const HeldBytes *s = &h->stays.at.at[i];
     return s->since <= use && s->until >= front &&
            reaches_meet(s->bytes, bytes);
 }
@@ -132,7 +134,7 @@ static void add(Search *s, Reach bytes, uint64_t until, uint32_t turn) {
 }
 
 static void add_stay(Search *s, uint32_t i) {
-    const SpillInterval *stay = &s->h->stays.at.at[i];
+    const HeldBytes *stay = &s->h->stays.at.at[i];
     if (stay->since <= s->w->use && stay->until >= s->w->front)
         add(s, stay->bytes, UINT64_MAX, NONE);
 }
@@ -168,21 +170,18 @@ static void add_ends(Search *s, const Queue *queue) {
 
 static int by_again(const void *a, const void *b) {
     const Loose *x = a, *y = b;
-    if (x->again != y->again)
-        return x->again > y->again ? -1 : 1;
-    return (x->bytes.first > y->bytes.first) -
-           (x->bytes.first < y->bytes.first);
+    return order_by(ORDER_DOWN(x->again, y->again),
+                    ORDER_UP(x->bytes.first, y->bytes.first));
 }
 
 static int by_first(const void *a, const void *b) {
     const Hurdle *x = a, *y = b;
-    return (x->bytes.first > y->bytes.first) -
-           (x->bytes.first < y->bytes.first);
+    return ORDER_UP(x->bytes.first, y->bytes.first);
 }
 
 static int by_cycle(const void *a, const void *b) {
     const uint64_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
+    return ORDER_UP(*x, *y);
 }
 
 static void put(Search *s, Hurdle h) {

@@ -93,7 +93,7 @@ Banded bands_make(Arena *arena, const Plan *plan, uint32_t n,
 /* ---- free_space.c: where volumes lie, and when ---- */
 
 typedef struct Stays {
-    VEC(SpillInterval) at;
+    VEC(HeldBytes) at;
     uint32_t *of_load; /* by action: the stay that a load begins, or NONE */
     uint32_t *order;   /* of them by `since` */
 } Stays;

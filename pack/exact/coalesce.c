@@ -28,6 +28,7 @@
  */
 #include "pack/exact/exact.h"
 
+#include "base/order.h"
 #include "base/rng.h"
 
 #include <stdlib.h>
@@ -95,11 +96,9 @@ static void weld_behind(Weld *w, uint32_t a, uint32_t b) {
 
 static int by_key(const void *a, const void *b) {
     const MergeKey *x = a, *y = b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    if (x->second != y->second)
-        return x->second < y->second ? -1 : 1;
-    return x->part < y->part ? -1 : x->part > y->part;
+    return order_by3(ORDER_UP(x->first, y->first),
+                     ORDER_UP(x->second, y->second),
+                     ORDER_UP(x->part, y->part));
 }
 
 /* Returns how many there are of the part. */

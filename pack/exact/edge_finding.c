@@ -11,6 +11,8 @@
 #include "pack/events.h"
 #include "pack/exact/disjunctive.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 typedef struct Job {
@@ -22,9 +24,8 @@ typedef struct Job {
 
 static int by_release(const void *a, const void *b) {
     const Job *x = a, *y = b;
-    if (x->release != y->release)
-        return x->release < y->release ? -1 : 1;
-    return x->bundle < y->bundle ? -1 : x->bundle > y->bundle;
+    return order_by(ORDER_UP(x->release, y->release),
+                    ORDER_UP(x->bundle, y->bundle));
 }
 
 /* ---- edge finding ---- */
@@ -132,9 +133,7 @@ typedef struct Candidate {
 
 static int largest_first(const void *a, const void *b) {
     const Candidate *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by(ORDER_DOWN(x->bytes, y->bytes), ORDER_UP(x->buf, y->buf));
 }
 
 /* In every placement their bytes are disjoint. */

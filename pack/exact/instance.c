@@ -20,6 +20,7 @@
  * highest buffer shows its true size; Item.last keeps that exact.
  */
 #include "base/arith.h"
+#include "base/order.h"
 #include "pack/cluster.h"
 #include "pack/events.h"
 #include "pack/exact/exact.h"
@@ -138,8 +139,7 @@ static bool find_unit(Strip *strip, const PackProblem *problem) {
 
 static int by_pin(const void *a, const void *b) {
     const int64_t *x = a, *y = b;
-    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1)
-                        : (x[1] > y[1]) - (x[1] < y[1]);
+    return order_by(ORDER_UP(x[0], y[0]), ORDER_UP(x[1], y[1]));
 }
 
 static void sort_pins(Arena *arena, Strip *strip) {

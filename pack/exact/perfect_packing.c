@@ -30,6 +30,7 @@
 #include "pack/exact/exact.h"
 
 #include "base/guard.h"
+#include "base/order.h"
 #include "base/rng.h"
 #include "pack/exact/pqtree.h"
 
@@ -262,9 +263,8 @@ static void choose(Match *m, uint32_t from, uint32_t more, int64_t sum) {
 
 static int largest_first(const void *a, const void *b) {
     const Piece *x = a, *y = b;
-    if (x->size != y->size)
-        return x->size > y->size ? -1 : 1;
-    return x->item[0] < y->item[0] ? -1 : x->item[0] > y->item[0];
+    return order_by(ORDER_DOWN(x->size, y->size),
+                    ORDER_UP(x->item[0], y->item[0]));
 }
 
 static Pieces dead_pieces(Sweep *s, const Level *level) {

@@ -12,6 +12,7 @@
  */
 #include "pack/exact/exact.h"
 
+#include "base/order.h"
 #include "base/rng.h"
 #include "pack/cluster.h"
 #include "pack/free_list.h"
@@ -148,8 +149,7 @@ static Groups groups_new(Arena *arena, const Clusters *all, uint32_t attempt) {
 
 static int by_first(const void *a, const void *b) {
     const Steps *x = a, *y = b;
-    return x->first != y->first ? (x->first < y->first ? -1 : 1)
-                                : (x->end > y->end) - (x->end < y->end);
+    return order_by(ORDER_UP(x->first, y->first), ORDER_UP(x->end, y->end));
 }
 
 /* From its first step to its last; the gaps between, if they count. */

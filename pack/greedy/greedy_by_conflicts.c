@@ -8,6 +8,8 @@
 #include "pack/free_list.h"
 #include "pack/packers.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 typedef struct Key {
@@ -17,16 +19,13 @@ typedef struct Key {
 
 static int most_first(const void *a, const void *b) {
     const Key *x = a, *y = b;
-    if (x->conflicts != y->conflicts)
-        return x->conflicts > y->conflicts ? -1 : 1;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by3(ORDER_DOWN(x->conflicts, y->conflicts),
+                     ORDER_DOWN(x->bytes, y->bytes), ORDER_UP(x->buf, y->buf));
 }
 
 static int by_step(const void *a, const void *b) {
     const uint32_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
+    return ORDER_UP(*x, *y);
 }
 
 /* How many of the sorted steps are less than `step`. */

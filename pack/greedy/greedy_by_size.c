@@ -6,6 +6,8 @@
 #include "pack/free_list.h"
 #include "pack/packers.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 typedef struct Key {
@@ -15,11 +17,8 @@ typedef struct Key {
 
 static int largest_first(const void *a, const void *b) {
     const Key *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes > y->bytes ? -1 : 1;
-    if (x->life != y->life)
-        return x->life > y->life ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by3(ORDER_DOWN(x->bytes, y->bytes),
+                     ORDER_DOWN(x->life, y->life), ORDER_UP(x->buf, y->buf));
 }
 
 void plan_greedy_by_size(Arena *arena, const PackProblem *problem,

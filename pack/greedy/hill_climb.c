@@ -7,6 +7,7 @@
  * kept; what is worse is kept with a chance that falls from one in two to
  * nothing. Stops at the bound.
  */
+#include "base/order.h"
 #include "base/rng.h"
 #include "pack/free_list.h"
 #include "pack/packers.h"
@@ -107,9 +108,7 @@ static bool attempt(Climb *c, uint32_t calm) {
 
 static int largest_first(const void *a, const void *b) {
     const uint64_t *x = a, *y = b;
-    if (x[0] != y[0])
-        return x[0] > y[0] ? -1 : 1;
-    return x[1] < y[1] ? -1 : x[1] > y[1];
+    return order_by(ORDER_DOWN(x[0], y[0]), ORDER_UP(x[1], y[1]));
 }
 
 /* Largest first. */

@@ -18,6 +18,7 @@
  *
  * Pins, several pools, relations and gaps in lives are left to greedy_by_size.
  */
+#include "base/order.h"
 #include "base/rng.h"
 #include "pack/free_list.h"
 #include "pack/packers.h"
@@ -271,11 +272,8 @@ typedef struct Event {
 
 static int by_step(const void *a, const void *b) {
     const Event *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    if (x->rank != y->rank)
-        return x->rank < y->rank ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by3(ORDER_UP(x->step, y->step), ORDER_UP(x->rank, y->rank),
+                     ORDER_UP(x->buf, y->buf));
 }
 
 /* Of the buffers that are alive at the peak and on one side of it. Backwards,

@@ -10,6 +10,8 @@
 #include "pack/free_list.h"
 #include "pack/packers.h"
 
+#include "base/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -34,11 +36,8 @@ static uint32_t away_from(const Buffer *buf, uint32_t peak) {
 
 static int in_turn(const void *a, const void *b) {
     const Key *x = a, *y = b;
-    if (x->layer != y->layer)
-        return x->layer > y->layer ? -1 : 1;
-    if (x->away != y->away)
-        return x->away < y->away ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by3(ORDER_DOWN(x->layer, y->layer), ORDER_UP(x->away, y->away),
+                     ORDER_UP(x->buf, y->buf));
 }
 
 void pack_layers_within(Arena *arena, const PackProblem *problem,

@@ -1,6 +1,7 @@
 /* online.c - the engine under the online strategies; see online.h. */
 #include "pack/greedy/online.h"
 
+#include "base/order.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -11,16 +12,12 @@ typedef struct Life {
 
 static int by_first(const void *a, const void *b) {
     const Life *x = a, *y = b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by(ORDER_UP(x->first, y->first), ORDER_UP(x->buf, y->buf));
 }
 
 static int by_end(const void *a, const void *b) {
     const Life *x = a, *y = b;
-    if (x->end != y->end)
-        return x->end < y->end ? -1 : 1;
-    return x->buf < y->buf ? -1 : x->buf > y->buf;
+    return order_by(ORDER_UP(x->end, y->end), ORDER_UP(x->buf, y->buf));
 }
 
 static Life *lives(Arena *arena, const PackProblem *problem,

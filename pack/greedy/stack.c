@@ -9,6 +9,8 @@
 #include "pack/free_list.h"
 #include "pack/packers.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 typedef struct Key {
@@ -18,11 +20,9 @@ typedef struct Key {
 
 static int most_first(const void *a, const void *b) {
     const Key *x = a, *y = b;
-    if (x->major != y->major)
-        return x->major > y->major ? -1 : 1;
-    if (x->minor != y->minor)
-        return x->minor > y->minor ? -1 : 1;
-    return x->buf > y->buf ? -1 : x->buf < y->buf;
+    return order_by3(ORDER_DOWN(x->major, y->major),
+                     ORDER_DOWN(x->minor, y->minor),
+                     ORDER_DOWN(x->buf, y->buf));
 }
 
 static uint64_t above_all(const void *context, const Gaps *gaps) {

@@ -1,6 +1,8 @@
 /* crowd.c - how full active memory is by step, and would be; see crowd.h. */
 #include "plan/report/crowd.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 uint64_t whole_bytes(const Crowd *y, TensorId t) {
@@ -108,9 +110,7 @@ typedef VEC(Bytes) Used;
 
 static int by_first(const void *a, const void *b) {
     const Bytes *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (x->first > y->first) - (x->first < y->first);
+    return order_by(ORDER_UP(x->step, y->step), ORDER_UP(x->first, y->first));
 }
 
 /* `bytes` of its place, from `at` on. */

@@ -6,6 +6,7 @@
 #include "plan/cost.h"
 #include "plan/report/crowd.h"
 
+#include "base/order.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -384,9 +385,8 @@ typedef struct Line {
 
 static int by_step(const void *a, const void *b) {
     const Line *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return x->tensor.i < y->tensor.i ? -1 : x->tensor.i > y->tensor.i;
+    return order_by(ORDER_UP(x->step, y->step),
+                    ORDER_UP(x->tensor.i, y->tensor.i));
 }
 
 /* Inputs first. */

@@ -4,6 +4,7 @@
  * lines for the longest transfers in steps of their own: what they have to wait
  * for, and which layer runs next. Of a machine with a queue just the sums.
  */
+#include "base/order.h"
 #include "base/text.h"
 #include "plan/access.h"
 #include "plan/cost.h"
@@ -20,9 +21,8 @@ typedef struct Late {
 
 static int by_cycles(const void *a, const void *b) {
     const Late *x = a, *y = b;
-    if (x->cycles != y->cycles)
-        return x->cycles > y->cycles ? -1 : 1;
-    return x->action < y->action ? -1 : x->action > y->action;
+    return order_by(ORDER_DOWN(x->cycles, y->cycles),
+                    ORDER_UP(x->action, y->action));
 }
 
 static const char *name_of(const Plan *plan, const Action *a) {
