@@ -69,6 +69,9 @@ typedef struct Cascade {
     uint32_t n_shared; /* by stripes: what is loaded for several nodes */
     const TensorId *shared;
 } Cascade;
+static inline uint32_t cascade_length(const Cascade *g) {
+    return g->end - g->first;
+}
 
 /* A value: what one plan is made of. */
 typedef struct Decisions {

@@ -89,13 +89,24 @@ typedef struct Facts {
     uint64_t kept;  /* of these, bytes of states that stay there */
 } Facts;
 
+/* The node's inputs, and behind them its result. */
+static inline TensorId node_operand(const Node *node, uint32_t i) {
+    return i < node->n_in ? node->in[i] : node->out[0];
+}
+
+/* The node that is a step by itself; NO_NODE. */
+static inline NodeId only_node(const Facts *f, uint32_t step) {
+    const Step *s = &f->schedule->step[step];
+    return s->n == 1 ? s->slot[0].node : NO_NODE;
+}
+
 /* Whether one of the node's operands, or its result, is a state that stays in
  * active memory: it runs whole. */
 static inline bool node_keeps(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     bool keeps = false;
     for (uint32_t i = 0; f->options->states && i <= node->n_in; i++)
-        keeps |= f->role[(i < node->n_in ? node->in[i] : node->out[0]).i].kept;
+        keeps |= f->role[node_operand(node, i).i].kept;
     return keeps;
 }
 

@@ -7,6 +7,8 @@
 #include "alloc/alias/base_tensors.h"
 #include "alloc/geometry/tensor_bytes.h"
 
+#include "base/order.h"
+
 #include <stdlib.h>
 
 /* ---- readers ---- */
@@ -18,9 +20,7 @@ typedef struct Read {
 
 static int by_step(const void *a, const void *b) {
     const Read *x = a, *y = b;
-    if (x->step != y->step)
-        return x->step < y->step ? -1 : 1;
-    return (x->node.i > y->node.i) - (x->node.i < y->node.i);
+    return order_by(ORDER_UP(x->step, y->step), ORDER_UP(x->node.i, y->node.i));
 }
 
 typedef VEC(Read) Reads;
@@ -49,10 +49,9 @@ static void readers_fill(const Facts *f, Reads *reads, BaseTensor *base) {
 /* *sum: grows by what has been looked at. */
 static BaseTensor base_make(const Facts *f, TensorId t, Reads *reads,
                             uint64_t *sum) {
-    Volume v = plan_volume(f->g, t);
     const Role *role = &f->role[t.i];
     BaseTensor base = {.tensor = t,
-                       .bytes = (double)v.c * v.h * v.w * f->spec->element,
+                       .bytes = (double)moved_bytes(f, t),
                        .made = from_outside(f, t) ? NONE : role->made};
     bool there = from_outside(f, t);
     reads->n = 0;

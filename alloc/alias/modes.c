@@ -24,11 +24,6 @@ bool made_ahead(const Facts *f, TensorId t) {
 
 /* ---- pairs of layers that pass channels ---- */
 
-static NodeId only_node(const Facts *f, uint32_t step) {
-    const Step *s = &f->schedule->step[step];
-    return s->n == 1 ? s->slot[0].node : NO_NODE;
-}
-
 bool pair_passes(const Decisions *d, TensorId t) {
     NodeId maker = graph_tensor(d->f->g, t)->producer;
     return maker.i != NONE && d->mode[maker.i].kind == MODE_PRODUCER;

@@ -59,9 +59,6 @@ static inline TensorId line_result(const Facts *f, const Cascade *g,
                                    uint32_t i) {
     return line_node(f, g, i)->out[0];
 }
-static inline uint32_t cascade_length(const Cascade *g) {
-    return g->end - g->first;
-}
 /* Which line the tensor's is; NONE. */
 static inline uint32_t line_of(const Lines *lines, TensorId t) {
     for (uint32_t i = 0; i < lines->at.n; i++)

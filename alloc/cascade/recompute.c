@@ -154,7 +154,7 @@ static Rows needed(const Facts *f, NodeId id, uint32_t row, uint32_t rows,
 }
 
 static TensorId held_tensor(const Facts *f, const Cascade *g, uint32_t i) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = cascade_length(g);
     return i < n ? graph_node(f->g, cascade_node(f, g, i))->out[0]
                  : g->shared[i - n];
 }
@@ -211,7 +211,7 @@ static bool reads_inner(const Facts *f, const Cascade *g, NodeId id) {
 }
 
 uint32_t cascade_stripes(const Facts *f, const Cascade *g) {
-    NodeId last = cascade_node(f, g, g->end - g->first - 1);
+    NodeId last = cascade_node(f, g, cascade_length(g) - 1);
     uint32_t h = plan_volume(f->g, graph_node(f->g, last)->out[0]).h;
     return (h + g->rows - 1) / g->rows;
 }
@@ -235,7 +235,7 @@ static void take_share(const Facts *f, const Cascade *g, uint32_t i,
 
 static void take_last(const Facts *f, const Cascade *g, uint32_t index,
                       Stripe *stripe) {
-    uint32_t i = g->end - g->first - 1, row = index * g->rows;
+    uint32_t i = cascade_length(g) - 1, row = index * g->rows;
     uint32_t h = plan_volume(f->g, held_tensor(f, g, i)).h;
     stripe[i].row = row;
     stripe[i].rows = g->rows < h - row ? g->rows : h - row;
@@ -243,7 +243,7 @@ static void take_last(const Facts *f, const Cascade *g, uint32_t index,
 
 bool stripe_make(const Facts *f, const Cascade *g, uint32_t index,
                  Stripe *stripe) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = cascade_length(g);
     for (uint32_t i = n; i-- > 0;) {
         NodeId id = cascade_node(f, g, i);
         if (i + 1 == n)
@@ -294,7 +294,7 @@ static void charge_move(const Facts *f, TensorId t, uint32_t rows,
 static void stripe_charge(const Facts *f, const Cascade *g,
                           const Stripe *stripe, uint64_t times,
                           CascadeCost *cost) {
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         NodeId id = cascade_node(f, g, i);
         const Node *node = graph_node(f->g, id);
         TensorId out = node->out[0];
@@ -314,7 +314,7 @@ static void stripe_charge(const Facts *f, const Cascade *g,
                 cost->instructions += times;
             }
     }
-    for (uint32_t i = g->end - g->first; i < cascade_held(g); i++)
+    for (uint32_t i = cascade_length(g); i < cascade_held(g); i++)
         charge_move(f, held_tensor(f, g, i), stripe[i].rows, times, cost);
 }
 
@@ -343,7 +343,7 @@ static uint64_t buffer_bytes(const Facts *f,
 static void row_tile_lives(const Facts *f, const Cascade *g, uint32_t i,
                            const Stripe *most, bool sized, uint64_t *live,
                            CascadeCost *cost) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = cascade_length(g);
     TensorId t = held_tensor(f, g, i);
     uint32_t last = cascade_last_use(f, g, t) - g->first;
     uint64_t bytes[PACK_MAX_POOLS];
@@ -377,7 +377,7 @@ static void operands_live(const Facts *f, const Cascade *g, uint32_t i,
 /* Bytes of active memory at the fullest of the cascade's steps. */
 static void cascade_peak(const Facts *f, const Cascade *g, const Stripe *most,
                          bool sized, CascadeCost *cost) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = cascade_length(g);
     uint64_t *live = ARENA_ARRAY(f->arena, uint64_t, n + 1);
     for (uint32_t i = 0; i < n; i++)
         operands_live(f, g, i, &most[i], sized, &live[i], cost);
@@ -398,7 +398,7 @@ static bool follows(uint32_t n, const Stripe *stripe, uint32_t *done) {
 }
 
 static bool all_done(const Facts *f, const Cascade *g, const uint32_t *done) {
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         const Node *node = graph_node(f->g, cascade_node(f, g, i));
         if (done[i] != plan_volume(f->g, node->out[0]).h)
             return false;
@@ -459,7 +459,7 @@ static bool look_at_three(const Facts *f, const Cascade *g, Stripe *most,
 
 static bool look_at_all(const Facts *f, const Cascade *g, Stripe *most,
                         CascadeCost *cost) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = cascade_length(g);
     Stripe *stripe = ARENA_ARRAY(f->arena, Stripe, cascade_held(g));
     uint32_t *done = ARENA_ARRAY(f->arena, uint32_t, n);
     for (uint32_t k = 0, end = cascade_stripes(f, g); k < end; k++) {

@@ -38,7 +38,7 @@ StripeCosts *stripe_costs_new(Arena *arena, uint32_t n_steps) {
 
 static size_t slot_of(const Cascade *g) {
     enum { STRIDE = 37 };
-    return (STRIDE * (size_t)(g->end - g->first) + g->rows) % SLOTS;
+    return (STRIDE * (size_t)(cascade_length(g)) + g->rows) % SLOTS;
 }
 
 StripesFit *stripes_fit(const Facts *f, const Cascade *g, uint32_t longest) {
@@ -46,12 +46,12 @@ StripesFit *stripes_fit(const Facts *f, const Cascade *g, uint32_t longest) {
     StripesFit **fit = &costs->fit[g->first];
     if (!*fit)
         *fit = ARENA_ARRAY(costs->arena, StripesFit, 2 * (longest + 1));
-    return &(*fit)[2 * (g->end - g->first) + (g->n_shared > 0)];
+    return &(*fit)[2 * (cascade_length(g)) + (g->n_shared > 0)];
 }
 
 static Known *known_of(const Facts *f, const Cascade *g) {
     StripeCosts *costs = f->memo->stripes;
-    uint32_t length = g->end - g->first;
+    uint32_t length = cascade_length(g);
     bool shares = g->n_shared;
     Known **first = &costs->of[(size_t)g->first * SLOTS + slot_of(g)];
     for (Known **at = first, *known; (known = *at); at = &known->next)

@@ -71,7 +71,7 @@ static Known *known_strips(RollCosts *costs, Known *rows, uint32_t strips) {
 static Known *known_of(RollCosts *costs, const Cascade *g) {
     struct Ends *ends = &costs->from[g->stays + 2 * g->ahead + 4 * g->full +
                                      8 * g->late][g->first];
-    uint32_t length = g->end - g->first;
+    uint32_t length = cascade_length(g);
     if (length >= ends->n) {
         uint32_t n = 2 * length;
         Known **more = ARENA_ARRAY(costs->arena, Known *, n);
@@ -106,11 +106,6 @@ static uint64_t least_of(const Facts *f, const OperandBytes *ring) {
     return least;
 }
 
-static uint64_t tensor_bytes(const Facts *f, TensorId t) {
-    Volume v = plan_volume(f->g, t);
-    return (uint64_t)v.c * v.h * v.w * f->spec->element;
-}
-
 uint64_t node_weights(const Facts *f, NodeId id) {
     ConstId weight = graph_node(f->g, id)->constant[CONST_WEIGHT];
     return weight.i == NONE ? 0
@@ -121,7 +116,7 @@ uint64_t node_weights(const Facts *f, NodeId id) {
 static uint64_t weights_read(const Facts *f, const Cascade *g) {
     uint64_t sum = 0;
     const uint32_t *chunk = roll_chunks(f, g);
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         NodeId id = cascade_node(f, g, i);
         uint32_t h = plan_volume(f->g, graph_node(f->g, id)->out[0]).h;
         sum += node_weights(f, id) * ((h + chunk[i] - 1) / chunk[i]);
@@ -133,7 +128,7 @@ static uint64_t weights_read(const Facts *f, const Cascade *g) {
 static uint64_t wasted(const Facts *f, const Cascade *g) {
     uint64_t sum = 0;
     const uint32_t *chunk = roll_chunks(f, g);
-    for (uint32_t i = 0; i < g->end - g->first; i++)
+    for (uint32_t i = 0; i < cascade_length(g); i++)
         sum += cycles_wasted(f, cascade_node(f, g, i), chunk[i]);
     return sum;
 }
@@ -142,12 +137,12 @@ static uint64_t moved_by(const Facts *f, const Cascade *g, TensorId t,
                          bool loaded) {
     bool placed = is_placed(f, graph_tensor(f->g, t)->producer);
     bool stored = placed ? f->role[t.i].outside : cascade_stores(f, g, t);
-    return loaded || stored ? tensor_bytes(f, t) : 0;
+    return loaded || stored ? moved_bytes(f, t) : 0;
 }
 
 static uint64_t once_weights(const Facts *f, const Cascade *g) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < g->end - g->first; i++)
+    for (uint32_t i = 0; i < cascade_length(g); i++)
         sum += node_weights(f, cascade_node(f, g, i));
     return sum;
 }
@@ -210,7 +205,7 @@ static RollCost line_cost_make(const Decisions *d, const Cascade *g,
 static Rings *rings_keep(Arena *arena, const Cascade *g, const Rings *rings) {
     Rings *kept = ARENA_COPY(arena, Rings, rings, 1);
     kept->at.at = ARENA_COPY(arena, Ring, rings->at.at, rings->at.n);
-    kept->made = ARENA_COPY(arena, uint32_t, rings->made, g->end - g->first);
+    kept->made = ARENA_COPY(arena, uint32_t, rings->made, cascade_length(g));
     return kept;
 }
 
@@ -260,7 +255,7 @@ static RollCost ring_cost_make(const Decisions *d, const Cascade *g, bool exact,
                      .weights = weights_read(f, g),
                      .once = known->once,
                      .wasted = wasted(f, g)};
-    uint32_t last = g->end - g->first - 1;
+    uint32_t last = cascade_length(g) - 1;
     uint32_t rows = RUNS * roll_chunk(f, g, last);
     NodeId id = cascade_node(f, g, last);
     uint32_t h = plan_volume(f->g, graph_node(f->g, id)->out[0]).h;
@@ -450,7 +445,7 @@ const Lines *cascade_lines(const Decisions *d, const Cascade *g) {
         bug("line buffers of a group cannot be made");
     Lines *kept = ARENA_COPY(arena, Lines, &lines, 1);
     kept->at.at = ARENA_COPY(arena, LineRing, lines.at.at, lines.at.n);
-    kept->node = ARENA_COPY(arena, LineNode, lines.node, g->end - g->first);
+    kept->node = ARENA_COPY(arena, LineNode, lines.node, cascade_length(g));
     if (!g->stays)
         known->lines[k] = kept;
     return kept;

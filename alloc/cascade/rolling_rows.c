@@ -30,10 +30,6 @@ static TensorId result(const Facts *f, const Cascade *g, uint32_t i) {
     return graph_node(f->g, cascade_node(f, g, i))->out[0];
 }
 
-static uint32_t length(const Cascade *g) {
-    return g->end - g->first;
-}
-
 /* Whether nothing outside the cascade uses the alias class. */
 static bool is_inner(const AliasClass *alias, const Cascade *g) {
     return alias->use[0].step >= g->first &&
@@ -60,7 +56,7 @@ static const FlowStep *flow_of(const Facts *f, const Cascade *g) {
 uint32_t cascade_height(const Facts *f, const Cascade *g) {
     const FlowStep *step = flow_of(f, g);
     uint32_t most = 1;
-    for (uint32_t i = 0; i < length(g); i++)
+    for (uint32_t i = 0; i < cascade_length(g); i++)
         most = step[i].size[0] > most ? step[i].size[0] : most;
     return most;
 }
@@ -87,8 +83,8 @@ uint32_t roll_chunk(const Facts *f, const Cascade *g, uint32_t i) {
 
 uint32_t *roll_chunks(const Facts *f, const Cascade *g) {
     uint64_t most = cascade_height(f, g);
-    uint32_t *chunk = ARENA_ARRAY(f->arena, uint32_t, length(g));
-    for (uint32_t i = 0; i < length(g); i++)
+    uint32_t *chunk = ARENA_ARRAY(f->arena, uint32_t, cascade_length(g));
+    for (uint32_t i = 0; i < cascade_length(g); i++)
         chunk[i] = chunk_of(g, flow_of(f, g) + i, most);
     return chunk;
 }
@@ -119,7 +115,7 @@ static bool operands_there(Walk *walk, const FlowStep *s, const Rows *all) {
     for (uint32_t k = 0; k < s->n_makers; k++) {
         uint32_t maker = s->maker[k] - walk->g->first;
         Rows need = operand_rows(walk->f, s->node, node->in[k], *all);
-        if (maker < length(walk->g) &&
+        if (maker < cascade_length(walk->g) &&
             !advance(walk, maker, need.in_row + need.in_rows))
             return false;
     }
@@ -158,14 +154,14 @@ static bool others_follow(Walk *walk, uint32_t n) {
 static bool is_read(const Walk *walk, uint32_t i) {
     const FlowStep *s = &walk->step[i];
     for (uint32_t k = 0; k < s->n_readers; k++)
-        if (s->reader[k] - walk->g->first < length(walk->g))
+        if (s->reader[k] - walk->g->first < cascade_length(walk->g))
             return true;
     return false;
 }
 
 static Walk walk_new(const Facts *f, const Cascade *g, RollVisitor *visit,
                      void *context) {
-    uint32_t n = length(g);
+    uint32_t n = cascade_length(g);
     Walk walk = {.f = f, .g = g, .visit = visit, .context = context};
     walk.step = f->memo->flow + g->first;
     walk.done = ARENA_ARRAY(f->arena, uint32_t, n);
@@ -179,7 +175,7 @@ static Walk walk_new(const Facts *f, const Cascade *g, RollVisitor *visit,
 /* Until `rows` rows of the last result are there. */
 static bool roll_until(const Facts *f, const Cascade *g, uint32_t rows,
                        RollVisitor *visit, void *context) {
-    uint32_t last = length(g) - 1;
+    uint32_t last = cascade_length(g) - 1;
     Walk walk = walk_new(f, g, visit, context);
     for (uint32_t end = 0; end < rows;) {
         end = end + walk.chunk[last] < rows ? end + walk.chunk[last] : rows;
@@ -190,7 +186,7 @@ static bool roll_until(const Facts *f, const Cascade *g, uint32_t rows,
 }
 
 static uint32_t last_height(const Facts *f, const Cascade *g) {
-    return flow_of(f, g)[length(g) - 1].size[0];
+    return flow_of(f, g)[cascade_length(g) - 1].size[0];
 }
 
 bool cascade_roll(const Facts *f, const Cascade *g, RollVisitor *visit,
@@ -273,7 +269,7 @@ static void rings_place(const Facts *f, Rings *rings) {
 /* Those that are loaded come first. */
 void rings_list(const Decisions *d, const Cascade *g, Rings *rings) {
     const Facts *f = d->f;
-    uint32_t n = length(g);
+    uint32_t n = cascade_length(g);
     memset(rings, 0, sizeof *rings);
     for (uint32_t i = 0; i < n; i++) {
         const Node *node = graph_node(f->g, cascade_node(f, g, i));
@@ -321,7 +317,7 @@ static uint32_t oldest(const Facts *f, const Cascade *g, uint32_t i,
                        const uint32_t *done, uint32_t row) {
     const FlowStep *s = &f->memo->flow[g->first + i];
     for (uint32_t k = 0; k < s->n_readers; k++)
-        if (s->reader[k] - g->first < length(g))
+        if (s->reader[k] - g->first < cascade_length(g))
             row = wanted_by(f, g, s->reader[k] - g->first, result(f, g, i),
                             done, row);
     return row;
@@ -418,7 +414,7 @@ static bool ring_moves(const Facts *f, const Cascade *g, const Ring *ring) {
 /* Rows of what moves that are there for a run of the cascade's last node more
  * than are needed: those of the next, or of the one before. */
 static uint32_t rows_ahead(const Facts *f, const Cascade *g, const Ring *ring) {
-    uint64_t rows = roll_chunk(f, g, length(g) - 1);
+    uint64_t rows = roll_chunk(f, g, cascade_length(g) - 1);
     uint64_t last = last_height(f, g), h = height(f, ring->tensor);
     return ring_moves(f, g, ring) ? (uint32_t)((rows * h + last - 1) / last)
                                   : 0;

@@ -21,7 +21,7 @@ static uint32_t shared_index(const Cascade *g, TensorId t) {
 
 void cascade_share(const Facts *f, Cascade *g) {
     VEC(TensorId) found = {0};
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         const Node *node = graph_node(f->g, cascade_node(f, g, i));
         for (uint32_t k = 0; k < node->n_in; k++) {
             TensorId t = node->in[k];
@@ -36,13 +36,13 @@ void cascade_share(const Facts *f, Cascade *g) {
 }
 
 uint32_t cascade_held(const Cascade *g) {
-    return g->end - g->first + g->n_shared;
+    return cascade_length(g) + g->n_shared;
 }
 
 uint32_t cascade_holder(const Facts *f, const Cascade *g, TensorId t) {
     uint32_t maker = cascade_maker(f, g, t);
     uint32_t shared = maker == NONE ? shared_index(g, t) : NONE;
-    return shared == NONE ? maker : g->end - g->first + shared;
+    return shared == NONE ? maker : cascade_length(g) + shared;
 }
 
 uint32_t shared_first(const Facts *f, const Cascade *g, uint32_t s) {

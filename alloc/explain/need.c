@@ -3,6 +3,8 @@
  */
 #include "alloc/explain/need.h"
 
+#include "base/order.h"
+
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/tile/tile.h"
 
@@ -22,30 +24,26 @@ static uint64_t bytes_wanted(const Facts *f, const Buffers *p, uint32_t buf) {
 
 static int by_bytes(const void *a, const void *b) {
     const Line *x = a, *y = b;
-    if (x->bytes != y->bytes)
-        return x->bytes < y->bytes ? 1 : -1;
-    return (x->buf > y->buf) - (x->buf < y->buf);
+    return order_by(ORDER_DOWN(x->bytes, y->bytes), ORDER_UP(x->buf, y->buf));
 }
 
 static bool alive(const Buffers *p, uint32_t buf, uint32_t time) {
     return p->buf.at[buf].first <= time && time < p->buf.at[buf].end;
 }
 
-uint64_t sum_at(const Facts *f, const Buffers *p, uint32_t time) {
+uint64_t sum_at(const Attempt *a, uint32_t time) {
+    const Buffers *p = &a->buffers;
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->buf.n; i++) {
-        uint64_t bytes = alive(p, i, time) ? bytes_wanted(f, p, i) : 0;
+        uint64_t bytes = alive(p, i, time) ? bytes_wanted(a->f, p, i) : 0;
         sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
     }
     return sum;
 }
 
 NodeId step_only(const Facts *f, uint32_t step) {
-    const Step *s = &f->schedule->step[step];
-    return step < f->schedule->n_steps && s->n == 1 &&
-                   on_engine(f, s->slot[0].node)
-               ? s->slot[0].node
-               : NO_NODE;
+    NodeId id = step < f->schedule->n_steps ? only_node(f, step) : NO_NODE;
+    return id.i != NONE && on_engine(f, id) ? id : NO_NODE;
 }
 
 /* Bytes of the node's thinnest channel tiles, with what a dense convolution
@@ -58,7 +56,7 @@ static uint64_t channel_tiles_wanted(const Decisions *d, NodeId id) {
     const Node *node = graph_node(f->g, id);
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
-        TensorId t = i < node->n_in ? node->in[i] : node->out[0];
+        TensorId t = node_operand(node, i);
         bool whole = i < node->n_in && is_dense(node);
         sum += least_layout(f, t, whole ? 0 : c, plan_volume(f->g, t).h);
     }
@@ -84,8 +82,8 @@ static void need_less(Need *need, uint64_t bytes, Manner manner) {
         *need = (Need){bytes, manner};
 }
 
-Need need_at(const Attempt *a, const Buffers *p, uint32_t time) {
-    Need need = {sum_at(a->f, p, time), AS_TRIED};
+Need need_at(const Attempt *a, uint32_t time) {
+    Need need = {sum_at(a, time), AS_TRIED};
     NodeId id = step_only(a->f, time / 2);
     if (!a->given_up[time / 2])
         return need;
@@ -94,10 +92,6 @@ Need need_at(const Attempt *a, const Buffers *p, uint32_t time) {
     need_less(&need, boxes_wanted(a->f, id), BY_BOXES);
     need_less(&need, lines_wanted(&a->d, time / 2), BY_LINES);
     return need;
-}
-
-static uint64_t needed_at(const Attempt *a, const Buffers *p, uint32_t time) {
-    return need_at(a, p, time).bytes;
 }
 
 /* Of the steps that cannot run, the one that would need the largest memory by
@@ -128,14 +122,14 @@ bool stuck_in_tiles(const Attempt *a, LeastTile *least) {
     return least->mode.kind != MODE_WHOLE;
 }
 
-uint32_t worst_time(const Attempt *a, const Buffers *p) {
+uint32_t worst_time(const Attempt *a) {
     bool known = memchr(a->given_up, 1, a->f->schedule->n_steps) != NULL;
     uint32_t worst = 2 * a->stuck, tiled = worst_tiled(a);
     if (tiled != NONE)
         return 2 * tiled;
-    uint64_t most = needed_at(a, p, worst);
-    for (uint32_t t = 0; t < p->n_times; t++) {
-        uint64_t sum = known && !a->given_up[t / 2] ? 0 : needed_at(a, p, t);
+    uint64_t most = need_at(a, worst).bytes;
+    for (uint32_t t = 0; t < a->buffers.n_times; t++) {
+        uint64_t sum = known && !a->given_up[t / 2] ? 0 : need_at(a, t).bytes;
         if (sum > most) {
             most = sum;
             worst = t;
@@ -144,12 +138,13 @@ uint32_t worst_time(const Attempt *a, const Buffers *p) {
     return most > active_bytes(a->f) ? worst : 2 * a->stuck;
 }
 
-uint32_t alive_at(const Facts *f, const Buffers *p, uint32_t time, Line **out) {
-    Line *line = ARENA_ARRAY(f->arena, Line, p->buf.n + 1);
+uint32_t alive_at(const Attempt *a, uint32_t time, Line **out) {
+    const Buffers *p = &a->buffers;
+    Line *line = ARENA_ARRAY(a->f->arena, Line, p->buf.n + 1);
     uint32_t n = 0;
     for (uint32_t i = 0; i < p->buf.n; i++)
         if (alive(p, i, time))
-            line[n++] = (Line){i, bytes_wanted(f, p, i)};
+            line[n++] = (Line){i, bytes_wanted(a->f, p, i)};
     if (n)
         qsort(line, n, sizeof *line, by_bytes);
     *out = line;

@@ -27,15 +27,15 @@ typedef struct Need {
     uint64_t bytes;
     Manner manner;
 } Need;
-Need need_at(const Attempt *a, const Buffers *p, uint32_t time);
+Need need_at(const Attempt *a, uint32_t time);
 /* Of the buffers alive then, as they were tried. */
-uint64_t sum_at(const Facts *f, const Buffers *p, uint32_t time);
+uint64_t sum_at(const Attempt *a, uint32_t time);
 /* Whether the machine's tiles are what the step that is stuck lacks room for.
  */
 bool stuck_in_tiles(const Attempt *a, LeastTile *least);
 /* The time of the step that needs most, among those that cannot run; among
  * all, if it is not known which these are. */
-uint32_t worst_time(const Attempt *a, const Buffers *p);
+uint32_t worst_time(const Attempt *a);
 
 /* A buffer that is alive. */
 typedef struct Line {
@@ -43,6 +43,6 @@ typedef struct Line {
     uint64_t bytes;
 } Line;
 /* Those at the time, largest first; how many. */
-uint32_t alive_at(const Facts *f, const Buffers *p, uint32_t time, Line **out);
+uint32_t alive_at(const Attempt *a, uint32_t time, Line **out);
 
 #endif

@@ -11,6 +11,7 @@
 #include "alloc/tile/tile.h"
 #include "alloc/weights/weights.h"
 
+#include "base/arith.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -39,20 +40,22 @@ static const char *active_names(const Facts *f) {
     return text;
 }
 
+/* The first node of the step; NO_NODE. */
+static NodeId step_first(const Attempt *a) {
+    const Schedule *s = a->f->schedule;
+    return a->stuck < s->n_steps && s->step[a->stuck].n
+               ? s->step[a->stuck].slot[0].node
+               : NO_NODE;
+}
+
 static const char *step_node(const Attempt *a) {
-    if (a->stuck >= a->f->schedule->n_steps ||
-        !a->f->schedule->step[a->stuck].n)
-        return "";
-    return graph_node(a->f->g, a->f->schedule->step[a->stuck].slot[0].node)
-        ->name;
+    NodeId id = step_first(a);
+    return id.i == NONE ? "" : graph_node(a->f->g, id)->name;
 }
 
 static Loc step_loc(const Attempt *a) {
-    if (a->stuck >= a->f->schedule->n_steps ||
-        !a->f->schedule->step[a->stuck].n)
-        return a->f->spec->loc;
-    return graph_node(a->f->g, a->f->schedule->step[a->stuck].slot[0].node)
-        ->loc;
+    NodeId id = step_first(a);
+    return id.i == NONE ? a->f->spec->loc : graph_node(a->f->g, id)->loc;
 }
 
 /* ---- what is alive ---- */
@@ -83,11 +86,12 @@ static const char *owner_text(Arena *arena, const Owner *o, uint32_t h) {
                : text[o->kind];
 }
 
-static void note_volumes(Diag *diag, const Facts *f, const Buffers *p,
-                         const Line *line, uint32_t n) {
+static void note_volumes(Diag *diag, const Attempt *a, const Line *line,
+                         uint32_t n) {
     enum { MOST = 12 };
+    const Facts *f = a->f;
     for (uint32_t i = 0; i < n && i < MOST; i++) {
-        const Owner *o = &p->owner.at[line[i].buf];
+        const Owner *o = &a->buffers.owner.at[line[i].buf];
         Volume v = plan_volume(f->g, o->tensor);
         const Tensor *t = graph_tensor(f->g, o->tensor);
         diag_note(diag, t->loc, "%s (%ux%ux%u%s): %s bytes", t->name, v.c, v.h,
@@ -101,13 +105,7 @@ static void note_volumes(Diag *diag, const Facts *f, const Buffers *p,
 /* ---- remedies ---- */
 
 static uint64_t lcm(uint64_t a, uint64_t b) {
-    uint64_t x = a, y = b;
-    while (y) {
-        uint64_t rest = x % y;
-        x = y;
-        y = rest;
-    }
-    return a / x * b;
+    return a / gcd(a, b) * b;
 }
 
 uint64_t size_granule(const HwMemory *m) {
@@ -178,9 +176,8 @@ static uint64_t row_tiles_wanted(const Facts *f, NodeId id, uint32_t rows) {
     uint32_t in = row_tile_in_rows(f, id, rows);
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
-        bool is_in = i < node->n_in;
-        sum += least_layout(f, is_in ? node->in[i] : node->out[0], 0,
-                            is_in ? in : rows);
+        sum += least_layout(f, node_operand(node, i), 0,
+                            i < node->n_in ? in : rows);
     }
     return sum;
 }
@@ -207,8 +204,8 @@ static void note_too_high(Diag *diag, const Attempt *a, const Node *node,
 }
 
 static bool step_tiled(const Attempt *a) {
-    const Step *step = &a->f->schedule->step[a->stuck];
-    return step->n && a->d.mode[step->slot[0].node.i].kind != MODE_WHOLE;
+    NodeId id = step_first(a);
+    return id.i != NONE && a->d.mode[id.i].kind != MODE_WHOLE;
 }
 
 /* Whether the node runs by channel tiles where no stripe fits: how thick these
@@ -243,12 +240,13 @@ static bool note_channel_tile(Diag *diag, const Attempt *attempt, NodeId id) {
 
 /* How high stripes of the step's node can be, by themselves. */
 static void note_stripe(Diag *diag, const Attempt *a) {
-    const Step *step = &a->f->schedule->step[a->stuck];
-    NodeId id = step->n ? step->slot[0].node : NO_NODE;
-    if (step->n && step_tiled(a) && !by_row_tiles(a->f, id) &&
+    NodeId id = step_first(a);
+    if (id.i == NONE)
+        return;
+    if (step_tiled(a) && !by_row_tiles(a->f, id) &&
         channel_tile_least(a->f, id))
         note_channel_tile(diag, a, id);
-    if (!step->n || !by_row_tiles(a->f, id))
+    if (!by_row_tiles(a->f, id))
         return;
     const Node *node = graph_node(a->f->g, id);
     uint32_t h = plan_volume(a->f->g, node->out[0]).h;
@@ -266,23 +264,21 @@ static void note_stripe(Diag *diag, const Attempt *a) {
         note_too_high(diag, a, node, least, row_tiles_wanted(a->f, id, least));
 }
 
+static bool step_runs(const Attempt *a) {
+    NodeId id = step_first(a);
+    return id.i != NONE && on_engine(a->f, id);
+}
+
 /* Whether the machine has tiles for the step's node, if larger ones than fit.
  */
 static bool has_tiles(const Attempt *a) {
-    const Step *step = &a->f->schedule->step[a->stuck];
+    const HwTiling *tiling = &a->f->spec->tiling;
     bool any = false;
-    for (uint32_t i = 0; step->n && i < a->f->spec->tiling.tiles.n; i++)
-        any |= a->f->spec->tiling.kind == HW_TILING_HARDWARE &&
-               on_engine(a->f, step->slot[0].node) &&
-               a->f->spec->tiling.tiles.style[i].ops >>
-                       a->f->legal[step->slot[0].node.i].op &
-                   1;
+    for (uint32_t i = 0; step_runs(a) && i < tiling->tiles.n; i++)
+        any |= tiling->kind == HW_TILING_HARDWARE &&
+               hw_is_among(a->f->legal[step_first(a).i].op,
+                           tiling->tiles.style[i].ops);
     return any;
-}
-
-static bool step_runs(const Attempt *a) {
-    const Step *step = &a->f->schedule->step[a->stuck];
-    return step->n && on_engine(a->f, step->slot[0].node);
 }
 
 static void note_ways(Diag *diag, const Attempt *attempt) {
@@ -316,21 +312,20 @@ static void note_last(Diag *diag, const Attempt *a, const SizeAdvice *b) {
     Attempt *less = attempt_new(arena, a->f->schedule, spec, a->f->options,
                                 a->f->memo, NULL);
     Plan plan = {0};
-    const Buffers *p = &less->buffers;
     less->explains = true;
     if (!work_fit(less)) {
-        uint32_t time = worst_time(less, p);
+        uint32_t time = worst_time(less);
         LeastTile least;
         less->stuck = time / 2;
-        uint64_t sum = stuck_in_tiles(less, &least)
-                           ? least.bytes
-                           : need_at(less, p, time).bytes;
+        uint64_t sum = stuck_in_tiles(less, &least) ? least.bytes
+                                                    : need_at(less, time).bytes;
         if (less->stuck != a->stuck && sum > active_bytes(less->f) &&
             sum <= b->enough)
             diag_note(diag, step_loc(less), "step %u (%s) needs that: %s bytes",
                       less->stuck + 1, step_node(less),
                       with_commas(a->f->arena, sum));
-    } else if (actions_make(less, diag_new(arena), p, &less->result, &plan) &&
+    } else if (actions_make(less, diag_new(arena), &less->buffers,
+                            &less->result, &plan) &&
                plan_traffic(&plan).too_long) {
         diag_note(diag, (Loc){0},
                   "with less, listings have more than the %u instructions "
@@ -411,11 +406,10 @@ static void say_short(Diag *diag, const Attempt *a, uint64_t bytes) {
 }
 
 /* There would be bytes enough, but not in one piece. */
-static void say_pieces(Diag *diag, const Attempt *attempt, const Buffers *p,
-                       const PackResult *result, const Line *line, uint32_t n,
-                       uint64_t sum) {
+static void say_pieces(Diag *diag, const Attempt *attempt, const Line *line,
+                       uint32_t n, uint64_t sum) {
     for (uint32_t i = 0; i < n; i++) {
-        const Owner *o = &p->owner.at[line[i].buf];
+        const Owner *o = &attempt->buffers.owner.at[line[i].buf];
         if (o->least != UINT64_MAX)
             continue;
         diag_error(diag, step_loc(attempt),
@@ -427,7 +421,7 @@ static void say_pieces(Diag *diag, const Attempt *attempt, const Buffers *p,
                    active_names(attempt->f));
         return;
     }
-    if (!result->pool)
+    if (!attempt->result.pool)
         diag_error(diag, step_loc(attempt),
                    "does not fit: at step %u (%s) a volume must change between "
                    "the memories of two engines",
@@ -443,16 +437,15 @@ static void say_pieces(Diag *diag, const Attempt *attempt, const Buffers *p,
                    attempt->f->options->planner);
 }
 
-static void say_volumes(Diag *diag, const Attempt *a, const Buffers *p,
-                        const PackResult *result, uint32_t time) {
+static void say_volumes(Diag *diag, const Attempt *a, uint32_t time) {
     Line *line;
-    uint32_t n = alive_at(a->f, p, time, &line);
-    uint64_t sum = sum_at(a->f, p, time);
+    uint32_t n = alive_at(a, time, &line);
+    uint64_t sum = sum_at(a, time);
     if (sum > active_bytes(a->f))
         say_short(diag, a, sum);
     else
-        say_pieces(diag, a, p, result, line, n, sum);
-    note_volumes(diag, a->f, p, line, n);
+        say_pieces(diag, a, line, n, sum);
+    note_volumes(diag, a, line, n);
     note_stripe(diag, a);
 }
 
@@ -518,12 +511,11 @@ static void (*const say_manner[])(Diag *, const Attempt *, uint64_t) = {
 };
 
 void explain(Diag *diag, Attempt *a) {
-    const Buffers *p = &a->buffers;
-    uint32_t time = worst_time(a, p);
+    uint32_t time = worst_time(a);
     a->stuck = time / 2;
     LeastTile least;
     bool tiled = stuck_in_tiles(a, &least);
-    Need need = need_at(a, p, time);
+    Need need = need_at(a, time);
     uint64_t sum = tiled ? least.bytes : need.bytes;
     bool other = sum > active_bytes(a->f);
     SizeAdvice b = {0};
@@ -534,7 +526,7 @@ void explain(Diag *diag, Attempt *a) {
     else if (other && say_manner[need.manner])
         say_manner[need.manner](diag, a, sum);
     else
-        say_volumes(diag, a, p, &a->result, time);
+        say_volumes(diag, a, time);
     if (a->f->options->no_remedy)
         return;
     note_size(diag, a, &b);

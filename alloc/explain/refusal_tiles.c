@@ -21,9 +21,8 @@ static uint64_t kept_whole(const Facts *f, NodeId id, bool in, bool out) {
     const Layout *layout = f->spec->memory[0].layout;
     uint64_t align = f->spec->memory[0].align, sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
-        bool is_in = i < node->n_in;
-        Volume v = volume_in(f, is_in ? node->in[i] : node->out[0], 0);
-        if (is_in ? in : out)
+        Volume v = volume_in(f, node_operand(node, i), 0);
+        if (i < node->n_in ? in : out)
             sum += round_up(layout_bytes(layout, &v), align);
     }
     return sum;
@@ -174,7 +173,7 @@ static uint64_t box_bytes(const Facts *f, NodeId id, const Mode *mode) {
                    .rows = box.h,
                    .channels = box.c,
                    .cols = box.w};
-        sum += least_volume(f, k < node->n_in ? node->in[k] : node->out[0], &o);
+        sum += least_volume(f, node_operand(node, k), &o);
     }
     return sum;
 }

@@ -57,18 +57,13 @@ typedef struct Search {
 
 /* ---- kept stretches ---- */
 
-static uint64_t alias_moved(const Facts *f, const AliasClass *alias) {
-    Volume v = plan_volume(f->g, alias->root);
-    return (uint64_t)v.c * v.h * v.w * f->spec->element;
-}
-
 static At at_of(const Facts *f, const AliasClass *alias, uint32_t i) {
     const Use *use = &alias->use[i];
     bool outside = f->role[alias->root.i].outside,
          last = i + 1 == alias->n_uses;
     bool comes = from_outside(f, alias->root), made = !alias->dead && !comes;
     return (At){.bytes = least_bytes(f, alias->bytes, use->memories),
-                .moved = alias_moved(f, alias),
+                .moved = moved_bytes(f, alias->root),
                 .since = i ? alias->use[i - 1].step + 1 : use->step,
                 .made = alias->use[0].step,
                 .opens = i == 0,
@@ -215,7 +210,7 @@ static Price price_of_rolling(const void *context, const Cascade *g,
 
 static uint64_t stripes_weights(const Facts *f, const Cascade *g) {
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < g->end - g->first; i++)
+    for (uint32_t i = 0; i < cascade_length(g); i++)
         sum += node_weights(f, cascade_node(f, g, i));
     return sum * cascade_stripes(f, g);
 }
@@ -327,11 +322,8 @@ static double parts_moved(const Search *s, uint32_t step) {
     for (uint32_t i = 0; i < f->schedule->step[step].n; i++) {
         const Node *node =
             graph_node(f->g, f->schedule->step[step].slot[i].node);
-        for (uint32_t k = 0; k <= node->n_in; k++) {
-            Volume v =
-                plan_volume(f->g, k < node->n_in ? node->in[k] : node->out[0]);
-            sum += (uint64_t)v.c * v.h * v.w * f->spec->element;
-        }
+        for (uint32_t k = 0; k <= node->n_in; k++)
+            sum += moved_bytes(f, node_operand(node, k));
     }
     return (double)sum;
 }
@@ -471,7 +463,7 @@ uint32_t cascades_known(Decisions *d, uint64_t budget) {
 
 void cascade_modes(Decisions *d, uint32_t index) {
     const Cascade *g = &d->cascade.at[index];
-    for (uint32_t i = 0; i < g->end - g->first; i++)
+    for (uint32_t i = 0; i < cascade_length(g); i++)
         d->mode[cascade_node(d->f, g, i).i] = (Mode){.kind = MODE_CASCADE,
                                                      .streams_in = true,
                                                      .streams_out = true,
@@ -489,7 +481,7 @@ static bool cascade_apply(Decisions *d, uint32_t index) {
     const Facts *f = d->f;
     const Cascade *g = &d->cascade.at[index];
     cascade_modes(d, index);
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         NodeId id = cascade_node(f, g, i);
         const Node *node = graph_node(f->g, id);
         for (uint32_t k = 0; k < node->n_in; k++)
@@ -507,7 +499,7 @@ static bool cascade_apply(Decisions *d, uint32_t index) {
 static void pairs_part(Decisions *d) {
     for (uint32_t i = 0; i < d->cascade.n; i++) {
         const Cascade *g = &d->cascade.at[i];
-        for (uint32_t k = 0; k < g->end - g->first; k++)
+        for (uint32_t k = 0; k < cascade_length(g); k++)
             pair_part(d, cascade_node(d->f, g, k));
     }
 }

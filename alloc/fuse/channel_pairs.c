@@ -35,11 +35,6 @@ typedef struct FusedPair {
     TensorId passed;
 } FusedPair;
 
-static NodeId only_node(const Facts *f, uint32_t step) {
-    const Step *s = &f->schedule->step[step];
-    return s->n == 1 ? s->slot[0].node : NO_NODE;
-}
-
 /* ---- which layers ---- */
 
 static bool may_run_so(const Decisions *d, NodeId id) {

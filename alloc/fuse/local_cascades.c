@@ -63,7 +63,7 @@ static bool may_be_resident(const Decisions *d, TensorId t, uint32_t step) {
 
 static bool reads_resident(const Decisions *d, const Cascade *g) {
     const Facts *f = d->f;
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         const Node *node = graph_node(f->g, cascade_node(f, g, i));
         for (uint32_t k = 0; k < node->n_in; k++)
             if (cascade_maker(f, g, node->in[k]) == NONE &&
@@ -91,11 +91,6 @@ void cascades_lower(Decisions *d) {
 
 /* ---- one cascade ---- */
 
-static uint64_t moved_whole(const Facts *f, TensorId t) {
-    Volume v = plan_volume(f->g, t);
-    return (uint64_t)v.c * v.h * v.w * f->spec->element;
-}
-
 /* Bytes of volumes that are there before the cascade and stay. */
 static uint64_t bytes_beside(const LocalRepair *m, const Cascade *g) {
     uint64_t sum = 0;
@@ -115,17 +110,17 @@ static uint64_t bytes_beside(const LocalRepair *m, const Cascade *g) {
 static uint64_t bytes_moved(const Decisions *d, const Cascade *g) {
     const Facts *f = d->f;
     uint64_t sum = 0;
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         NodeId id = cascade_node(f, g, i);
         const Node *node = graph_node(f->g, id);
         TensorId out = node->out[0];
         bool joins = is_placed(f, id);
         if (!joins && cascade_stores(f, g, out) && !f->role[out.i].outside)
-            sum += 2 * moved_whole(f, out);
+            sum += 2 * moved_bytes(f, out);
         for (uint32_t k = 0; k < node->n_in; k++)
             if (cascade_maker(f, g, node->in[k]) == NONE &&
                 (joins || !may_be_resident(d, node->in[k], g->first + i)))
-                sum += (joins ? 2 : 1) * moved_whole(f, node->in[k]);
+                sum += (joins ? 2 : 1) * moved_bytes(f, node->in[k]);
     }
     return sum;
 }

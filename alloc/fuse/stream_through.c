@@ -8,6 +8,7 @@
  * it. Invariant: no byte more moves, no layer takes longer.
  */
 #include "alloc/fuse/fuse.h"
+#include "alloc/geometry/tensor_bytes.h"
 #include "alloc/live/live.h"
 #include "alloc/spill/spill.h"
 #include "alloc/tile/tile.h"
@@ -84,8 +85,7 @@ static bool pays(const Decisions *d, const Change *change, const Mode *mode) {
     NestCost then = nest_cost(f, change->node, mode);
     uint64_t moved = now.input, time = now.cycles;
     if (change->in && !old->streams_in) {
-        Volume v = plan_volume(f->g, node->in[0]);
-        moved += (uint64_t)v.c * v.h * v.w * f->spec->element;
+        moved += moved_bytes(f, node->in[0]);
         time += move_time(f, node->in[0]);
     }
     if (change->out && !old->streams_out)

@@ -94,7 +94,7 @@ enum { MOST_STRIPS = 128 };
  * where they are hardly more than halos. */
 static bool strips_fit(const Decisions *d, Cascade *g, uint64_t bytes,
                        RollCost *cost) {
-    NodeId last = cascade_node(d->f, g, g->end - g->first - 1);
+    NodeId last = cascade_node(d->f, g, cascade_length(g) - 1);
     uint32_t most = plan_volume(d->f->g, graph_node(d->f->g, last)->out[0]).w;
     most = most < MOST_STRIPS ? most : MOST_STRIPS;
     uint32_t lo = 1, hi = most + 1;

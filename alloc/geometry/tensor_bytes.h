@@ -51,6 +51,12 @@ static inline bool from_outside(const Facts *f, TensorId t) {
     return origin == FROM_INPUT || origin == FROM_HOST;
 }
 
+/* What the tensor takes on its way, all of it. */
+static inline uint64_t moved_bytes(const Facts *f, TensorId t) {
+    Volume v = plan_volume(f->g, t);
+    return (uint64_t)v.c * v.h * v.w * f->spec->element;
+}
+
 /* Products of the node; of all that engines run. */
 uint64_t node_work(const Facts *f, NodeId id);
 uint64_t network_work(const Facts *f);

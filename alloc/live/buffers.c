@@ -70,13 +70,13 @@ Buffer *buffer_new(const Facts *f, Buffers *p, const Owner *owner) {
     return buf;
 }
 
-uint32_t buffer_add(const Facts *f, Buffers *p, uint32_t first, uint32_t end,
+uint32_t buffer_add(const Facts *f, Buffers *p, Times alive,
                     const uint64_t bytes[PACK_MAX_POOLS], uint32_t memories,
                     Owner owner) {
     owner.least = least_bytes(f, bytes, memories);
     Buffer *buf = buffer_new(f, p, &owner);
-    buf->first = first;
-    buf->end = end;
+    buf->first = alive.first;
+    buf->end = alive.end;
     for (uint32_t m = 0; m < f->spec->n_active; m++)
         if (memories >> m & 1)
             buf->bytes[m] = bytes[m];
@@ -143,13 +143,13 @@ static void kept_buf(const Decisions *d, Buffers *p, uint32_t index,
     if (!last->retained || !away_find(d, alias, s->last, &away))
         return;
     uint64_t bytes[PACK_MAX_POOLS] = {kept_bytes(f, alias, last->retained)};
-    uint32_t kept =
-        buffer_add(f, p, 2 * last->step + 2, away.end, bytes, s->memories,
-                   (Owner){.kind = OWNER_KEPT,
-                           .alias = index,
-                           .node = NO_NODE,
-                           .tensor = alias->root,
-                           .rows = plan_volume(f->g, alias->root).h});
+    uint32_t kept = buffer_add(
+        f, p, (Times){2 * last->step + 2, away.end}, bytes, s->memories,
+        (Owner){.kind = OWNER_KEPT,
+                .alias = index,
+                .node = NO_NODE,
+                .tensor = alias->root,
+                .rows = plan_volume(f->g, alias->root).h});
     p->tied.at[kept] = p->tied.at[s->buf];
     if (away.next == alias->n_uses)
         return;
@@ -311,18 +311,18 @@ static uint32_t uses_by_rows(const AliasClass *alias) {
 /* `copied`: rows of it are. One buffer, or one for each time that more of a
  * concat is there, or less. */
 static void residency_bufs(const Decisions *d, Buffers *p, uint32_t index,
-                           Residency *s, bool copied, Times times, Spans *all) {
+                           Residency *s, bool copied, Spans *all) {
     const Facts *f = d->f;
     const AliasClass *alias = &d->alias.at[index];
     uint64_t bytes[PACK_MAX_POOLS];
     all->n = 0;
-    residency_spans(d, alias, s, times, all);
+    residency_spans(d, alias, s, residency_times(d, p, alias, s), all);
     s->buf = p->buf.n;
     for (uint32_t i = 0; i < all->n; i++) {
         const Span *own = &all->at[i];
         residency_bytes(f, alias, copied, own->channels, bytes);
         uint32_t buf =
-            buffer_add(f, p, own->first, own->end, bytes, s->memories,
+            buffer_add(f, p, (Times){own->first, own->end}, bytes, s->memories,
                        (Owner){.kind = OWNER_RESIDENT,
                                .alias = index,
                                .node = NO_NODE,
@@ -338,8 +338,7 @@ static void alias_bufs(const Decisions *d, Buffers *p, uint32_t index,
     uint32_t copied = uses_by_rows(alias);
     for (uint32_t i = 0; i < stays->n; i++) {
         Residency *s = &stays->at[i];
-        Times times = residency_times(d, p, alias, s);
-        residency_bufs(d, p, index, s, s->first < copied, times, room);
+        residency_bufs(d, p, index, s, s->first < copied, room);
     }
     for (uint32_t i = 0; i < stays->n; i++)
         kept_buf(d, p, index, &stays->at[i]);

@@ -7,7 +7,7 @@
 /* A buffer that holds nothing yet, of no time. */
 Buffer *buffer_new(const Facts *f, Buffers *p, const Owner *owner);
 /* One that may lie anywhere in `memories`. Returns its number. */
-uint32_t buffer_add(const Facts *f, Buffers *p, uint32_t first, uint32_t end,
+uint32_t buffer_add(const Facts *f, Buffers *p, Times alive,
                     const uint64_t bytes[PACK_MAX_POOLS], uint32_t memories,
                     Owner owner);
 /* The cascade that the node runs in; NULL. */

@@ -25,7 +25,7 @@ static void row_tile_set(const Decisions *d, Buffers *p, NodeId id) {
         Owner owner = {.kind = OWNER_ROW_TILE,
                        .alias = NONE,
                        .node = id,
-                       .tensor = is_in ? node->in[i] : node->out[0],
+                       .tensor = node_operand(node, i),
                        .rows = is_in ? in_rows : mode->rows,
                        .channels = mode->channels,
                        .cols = mode->cols};
@@ -39,7 +39,7 @@ static void row_tile_set(const Decisions *d, Buffers *p, NodeId id) {
             channel_tile_bytes(f, owner.tensor, mode->channels, bytes);
         else
             pool_bytes(f, owner.tensor, owner.rows, false, bytes);
-        buffer_add(f, p, time, time + 1, bytes,
+        buffer_add(f, p, (Times){time, time + 1}, bytes,
                    reach(f, id, hw_operand(i, node->n_in)), owner);
     }
 }
@@ -59,8 +59,8 @@ static void held_buf(const Decisions *d, Buffers *p, NodeId id, TensorId t,
     const Cascade *g = cascade_of(d, id);
     uint64_t bytes[PACK_MAX_POOLS];
     stripe_bytes(f, t, most, bytes);
-    buffer_add(f, p, 2 * first, 2 * cascade_last_use(f, g, t) + 1, bytes,
-               cascade_reach(f, g, t),
+    buffer_add(f, p, (Times){2 * first, 2 * cascade_last_use(f, g, t) + 1},
+               bytes, cascade_reach(f, g, t),
                (Owner){.kind = OWNER_ROW_TILE,
                        .alias = NONE,
                        .node = id,
@@ -80,7 +80,7 @@ static void operand_buf(const Decisions *d, Buffers *p, NodeId id, uint32_t k,
     if (is_placed(f, id) || (held && !(own->copies >> k & 1)))
         return;
     pool_bytes(f, t, own->need.in_rows, false, bytes);
-    buffer_add(f, p, 2 * step, 2 * step + 1, bytes, reach_of(f, id, t),
+    buffer_add(f, p, (Times){2 * step, 2 * step + 1}, bytes, reach_of(f, id, t),
                (Owner){.kind = OWNER_ROW_TILE,
                        .alias = NONE,
                        .node = id,
@@ -99,7 +99,7 @@ static void stripe_set(const Decisions *d, Buffers *p, NodeId id,
     for (uint32_t s = 0; s < g->n_shared; s++)
         if (shared_first(f, g, s) == at)
             held_buf(d, p, id, g->shared[s], step,
-                     &most[g->end - g->first + s]);
+                     &most[cascade_length(g) + s]);
     for (uint32_t k = 0; k < node->n_in; k++)
         operand_buf(d, p, id, k, &most[at]);
     if (!cascade_joins(f, g, node->out[0]))
@@ -128,7 +128,7 @@ static void ring_bufs(const Decisions *d, Buffers *p, const Cascade *g) {
             continue;
         uint32_t maker = ring->maker == NONE ? 0 : ring->maker;
         pool_bytes(f, ring->tensor, ring->rows, false, bytes);
-        buffer_add(f, p, 2 * g->first, 2 * g->end, bytes,
+        buffer_add(f, p, (Times){2 * g->first, 2 * g->end}, bytes,
                    cascade_reach(f, g, ring->tensor),
                    (Owner){.kind = OWNER_ROW_TILE,
                            .alias = NONE,
@@ -152,11 +152,12 @@ static void line_bufs(const Decisions *d, Buffers *p, const Cascade *g) {
         owner.rows = line->buffer.keep + line->buffer.band;
         bytes[0] = layout_bytes(f->spec->memory[0].layout, &v);
         if (!line->passes)
-            buffer_add(f, p, 2 * g->first, 2 * g->end, bytes, 1, owner);
+            buffer_add(f, p, (Times){2 * g->first, 2 * g->end}, bytes, 1,
+                       owner);
     }
     bytes[0] = lines->room;
     if (lines->room)
-        buffer_add(f, p, 2 * g->first, 2 * g->end, bytes, 1, owner);
+        buffer_add(f, p, (Times){2 * g->first, 2 * g->end}, bytes, 1, owner);
 }
 
 static void cascade_bufs(const Decisions *d, Buffers *p, NodeId id) {
@@ -199,7 +200,7 @@ static void pair_buf(const Decisions *d, Buffers *p, NodeId id) {
     uint64_t bytes[PACK_MAX_POOLS];
     channel_tile_bytes(f, t, mode->channels, bytes);
     p->first_buf[id.i] =
-        buffer_add(f, p, 2 * step, 2 * step + 3, bytes,
+        buffer_add(f, p, (Times){2 * step, 2 * step + 3}, bytes,
                    reach_of(f, id, t) & reach_of(f, pair_partner(d, id), t),
                    (Owner){.kind = OWNER_ROW_TILE,
                            .alias = NONE,
@@ -217,12 +218,13 @@ static void bounce_add(const Decisions *d, Buffers *p, uint32_t step,
     Bounce bounce = {.step = step, .tensor = t, .rows = d->bounce_rows[t.i]};
     uint64_t bytes[PACK_MAX_POOLS];
     pool_bytes(f, t, bounce.rows, false, bytes);
-    bounce.buf = buffer_add(f, p, 2 * step + 1, 2 * step + 2, bytes, UINT32_MAX,
-                            (Owner){.kind = OWNER_BOUNCE,
-                                    .alias = NONE,
-                                    .node = NO_NODE,
-                                    .tensor = t,
-                                    .rows = bounce.rows});
+    bounce.buf =
+        buffer_add(f, p, (Times){2 * step + 1, 2 * step + 2}, bytes, UINT32_MAX,
+                   (Owner){.kind = OWNER_BOUNCE,
+                           .alias = NONE,
+                           .node = NO_NODE,
+                           .tensor = t,
+                           .rows = bounce.rows});
     vec_push(f->arena, &p->bounce, bounce);
 }
 
@@ -250,10 +252,11 @@ static void weight_buf(const Decisions *d, Buffers *p, NodeId id) {
     uint32_t step = f->schedule->step_of[id.i];
     uint64_t bytes[PACK_MAX_POOLS] = {d->config->aims.blocks[id.i]};
     for (uint32_t i = 0; g && i < cascade_length(g); i++)
-        bytes[0] = larger(bytes[0],
-                          d->config->aims.blocks[cascade_node(f, g, i).i]);
+        bytes[0] =
+            larger(bytes[0], d->config->aims.blocks[cascade_node(f, g, i).i]);
     if (bytes[0] && (!g || g->first == step))
-        buffer_add(f, p, 2 * step, g ? 2 * g->end : 2 * step + 1, bytes, 1,
+        buffer_add(f, p, (Times){2 * step, g ? 2 * g->end : 2 * step + 1},
+                   bytes, 1,
                    (Owner){.kind = OWNER_WEIGHTS,
                            .alias = NONE,
                            .node = id,

@@ -40,7 +40,7 @@ static uint32_t load_to(Emit *e, const Cascade *g, uint32_t row_tile) {
 /* Loads what node i is the first to read of what several do. */
 static void load_shared(Emit *e, const Cascade *g, Member *member, uint32_t i,
                         uint32_t *buf, const Stripe *stripe) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = cascade_length(g);
     for (uint32_t s = 0; s < g->n_shared; s++) {
         const Stripe *own = &stripe[n + s];
         TensorId t = g->shared[s];
@@ -70,13 +70,8 @@ static uint32_t operand(Emit *e, const Cascade *g, const Member *member,
                    emit_row_tile(e, (*buf)++, t, need->in_row, need->in_rows));
 }
 
-/* Where a result of the cascade lies: from channel `c` of `root` on. */
-typedef struct RowTile {
-    uint32_t buf, c;
-    TensorId root;
-} RowTile;
-
-/* `own`: node i's buffer for its result, if it has one. */
+/* Where the result of node i lies. `own`: node i's buffer for its result, if it
+ * has one. */
 static RowTile row_tile_of(const Emit *e, const Cascade *g, uint32_t i,
                            uint32_t own, uint32_t tile) {
     RowTile row_tile = {.buf = own};
@@ -90,8 +85,7 @@ static RowTile row_tile_of(const Emit *e, const Cascade *g, uint32_t i,
 
 static uint32_t place_result(Emit *e, const Cascade *g, RowTile row_tile,
                              TensorId t, const Stripe *stripe) {
-    uint32_t p = emit_part(e, row_tile.buf, t, row_tile.root, row_tile.c,
-                           stripe->row, stripe->rows);
+    uint32_t p = emit_part(e, row_tile, t, stripe->row, stripe->rows);
     e->placement.at[p].end = cascade_last_use(e->f, g, t) + 1;
     return p;
 }
@@ -205,7 +199,7 @@ static Target target_of(Emit *e, const Cascade *g, uint32_t i) {
 }
 
 CascadeRuns emit_cascade_begin(Emit *e, const Cascade *g) {
-    uint32_t n = g->end - g->first;
+    uint32_t n = cascade_length(g);
     CascadeRuns runs = {.e = e,
                         .g = g,
                         .done = ARENA_ARRAY(e->arena, uint32_t, n),
@@ -242,7 +236,7 @@ void emit_cascade_run(CascadeRuns *runs, uint32_t i, Action a) {
 void emit_cascade_end(CascadeRuns *runs) {
     Emit *e = runs->e;
     const Cascade *g = runs->g;
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         TensorId out = graph_node(e->f->g, cascade_node(e->f, g, i))->out[0];
         if (runs->target[i].home != NONE)
             e->copy[out.i] = runs->target[i].home;
@@ -254,7 +248,7 @@ static void emit_stripe(CascadeRuns *runs, Member *member, const Stripe *stripe,
                         const Stripe *most) {
     Emit *e = runs->e;
     const Cascade *g = runs->g;
-    for (uint32_t i = 0; i < g->end - g->first; i++) {
+    for (uint32_t i = 0; i < cascade_length(g); i++) {
         e->step = g->first + i;
         if (is_placed(e->f, cascade_node(e->f, g, i)))
             join_members(runs, member, i, stripe);
@@ -269,7 +263,7 @@ static void emit_stripes(Emit *e, const Cascade *g) {
     const Stripe *most = cascade_highest(e->f, g);
     Member *member = ARENA_ARRAY(e->arena, Member, cascade_held(g));
     CascadeRuns runs = emit_cascade_begin(e, g);
-    for (uint32_t i = 0; i < g->end - g->first; i++)
+    for (uint32_t i = 0; i < cascade_length(g); i++)
         runs.all[i] = stripes;
     for (uint32_t k = 0; k < stripes && !emit_gives_up(e) && !e->lost; k++) {
         e->lost = !stripe_make(e->f, g, k, stripe);

@@ -47,23 +47,23 @@ static uint32_t place_buffer(Emit *e, uint32_t buf, Placement p) {
     return emit_place(e, buf, 0, p);
 }
 
-uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
-                   uint32_t row, uint32_t rows) {
-    uint32_t memory = (uint32_t)e->result->pool[buf];
+uint32_t emit_part(Emit *e, RowTile at, TensorId t, uint32_t row,
+                   uint32_t rows) {
+    uint32_t memory = (uint32_t)e->result->pool[at.buf];
     return place_buffer(
-        e, buf,
+        e, at.buf,
         (Placement){.tensor = t,
                     .row = row,
                     .rows = rows,
-                    .whole = row_tile_in(e->f, root, rows, memory),
-                    .part_c = c,
+                    .whole = row_tile_in(e->f, at.root, rows, memory),
+                    .part_c = at.c,
                     .first = e->step,
                     .end = e->step + 1});
 }
 
 uint32_t emit_row_tile(Emit *e, uint32_t buf, TensorId t, uint32_t row,
                        uint32_t rows) {
-    return emit_part(e, buf, t, t, 0, row, rows);
+    return emit_part(e, (RowTile){buf, 0, t}, t, row, rows);
 }
 
 uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end) {
@@ -154,9 +154,6 @@ static bool runs_beside(const Emit *e, const Action *a) {
            last->style < 0 && last->at == a->at;
 }
 
-/* Loads of network inputs may go without a number of their own, but only where
- * nothing has one yet: behind that, theirs would be another's. */
-/* Concats and layers of the host may not be in the listing. */
 bool emit_gives_up(Emit *e) {
     uint32_t most = e->f->spec->max_instructions, unlisted = e->f->g->node.n;
     e->a->gave_up = (e->a->brief && most && e->action.n > most + unlisted) ||
@@ -164,6 +161,8 @@ bool emit_gives_up(Emit *e) {
     return e->a->gave_up;
 }
 
+/* Loads of network inputs may go without a number of their own, but only where
+ * nothing has one yet: behind that, theirs would be another's. */
 void emit_action(Emit *e, Action a) {
     bool input =
         a.kind == ACTION_LOAD &&

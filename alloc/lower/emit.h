@@ -38,9 +38,15 @@ uint32_t emit_place(Emit *e, uint32_t buf, uint64_t at, Placement p);
 /* Rows of a tensor in a buffer of their own, for this step. */
 uint32_t emit_row_tile(Emit *e, uint32_t buf, TensorId t, uint32_t row,
                        uint32_t rows);
-/* The same within rows of the concat `root`, from its channel `c` on. */
-uint32_t emit_part(Emit *e, uint32_t buf, TensorId t, TensorId root, uint32_t c,
-                   uint32_t row, uint32_t rows);
+/* Where rows of a tensor lie: from channel `c` of rows of `root` on, which is
+ * the tensor or a concat. */
+typedef struct RowTile {
+    uint32_t buf, c;
+    TensorId root;
+} RowTile;
+/* The same there. */
+uint32_t emit_part(Emit *e, RowTile at, TensorId t, uint32_t row,
+                   uint32_t rows);
 /* Channels [c, end) of what a placement holds. */
 uint32_t emit_channels(Emit *e, uint32_t placement, uint32_t c, uint32_t end);
 /* The tensor's alias class; the alias class's residency interval at this step,
@@ -58,7 +64,8 @@ uint32_t emit_view(Emit *e, TensorId t, uint32_t row, uint32_t rows);
 Action emit_new(const Emit *e, ActionKind kind, uint32_t n_in,
                 const uint32_t *in, uint32_t out);
 void emit_action(Emit *e, Action a);
-/* Whether there are too many actions for anybody to want them. */
+/* Whether there are too many actions for anybody to want them: concats and
+ * layers of the host may not be in the listing. */
 bool emit_gives_up(Emit *e);
 void emit_move(Emit *e, ActionKind kind, uint32_t from, uint32_t to,
                uint32_t row, uint32_t rows);
@@ -116,9 +123,9 @@ void emit_spread(Emit *e);
 
 /* A run of the node over whole operands, not added yet. */
 Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out);
-/* The first buffer of the row tiles of that tile: two sets take turns. */
 /* The first buffer of a cascade that rolls. */
 uint32_t cascade_first_buf(const Emit *e, const Cascade *g);
+/* The first buffer of the row tiles of that tile: two sets take turns. */
 uint32_t emit_first_buf(const Emit *e, NodeId node, uint32_t tile);
 /* All runs of the node, by its mode. */
 void emit_run(Emit *e, NodeId id);

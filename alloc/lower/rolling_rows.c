@@ -28,8 +28,9 @@ static uint32_t rows_of(Turn *r, TensorId t, uint32_t row, uint32_t rows) {
         return emit_view(r->e, t, row, rows);
     uint32_t c, whole = ring_whole(r->e->f, &r->rings, ring_of(r, t), &c);
     const Ring *ring = &r->rings.at.at[whole];
-    uint32_t p = emit_part(r->e, cascade_first_buf(r->e, r->g) + ring->buf, t,
-                           ring->tensor, c, ring->rows, ring->rows);
+    uint32_t buf = cascade_first_buf(r->e, r->g) + ring->buf;
+    uint32_t p = emit_part(r->e, (RowTile){buf, c, ring->tensor}, t, ring->rows,
+                           ring->rows);
     Placement *held = &r->e->placement.at[p];
     held->row = row;
     held->rows = rows;

@@ -186,9 +186,8 @@ static uint64_t bytes_whole(const Decisions *d, NodeId id) {
     const Mode *mode = &d->mode[id.i];
     uint64_t sum = 0;
     for (uint32_t i = 0; i <= node->n_in; i++) {
-        bool is_in = i < node->n_in;
-        TensorId t = is_in ? node->in[i] : node->out[0];
-        if (is_in ? mode->streams_in : mode->streams_out)
+        TensorId t = node_operand(node, i);
+        if (i < node->n_in ? mode->streams_in : mode->streams_out)
             continue;
         uint64_t least = least_bytes(f, d->alias.at[d->alias_of[t.i]].bytes,
                                      reach_of(f, id, t));

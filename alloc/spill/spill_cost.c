@@ -6,13 +6,8 @@
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/spill/parts.h"
 
-static double tensor_moved(const Facts *f, TensorId t) {
-    Volume v = plan_volume(f->g, t);
-    return (double)v.c * v.h * v.w * f->spec->element;
-}
-
 double alias_moved(const Facts *f, const AliasClass *alias) {
-    return tensor_moved(f, alias->root);
+    return (double)moved_bytes(f, alias->root);
 }
 
 /* Some node takes it, or gives it, by parts that come from outside. */
@@ -58,7 +53,7 @@ static uint32_t passes_of(const Decisions *d, const AliasClass *alias) {
 static double least_moved(const Facts *f, const AliasClass *alias) {
     double least = alias_moved(f, alias);
     for (uint32_t i = 1; i < alias->n_tensors; i++) {
-        double own = tensor_moved(f, alias->tensor[i]);
+        double own = (double)moved_bytes(f, alias->tensor[i]);
         least = own < least ? own : least;
     }
     return least;

@@ -163,7 +163,7 @@ static uint64_t bytes_with(const Boxes *b, const Size *s) {
     for (uint32_t i = 0; i < all; i++) {
         uint32_t k = i % n;
         bool is_in = k < b->node->n_in;
-        TensorId t = is_in ? b->node->in[k] : b->node->out[0];
+        TensorId t = node_operand(b->node, k);
         volume_pool_bytes(b->f,
                           box_of(b, k, s->channels->n, s->ins->n,
                                  is_in ? s->rows->most : s->rows->n,
@@ -421,8 +421,8 @@ bool boxes_pay(const Facts *f, NodeId id, uint32_t rows, uint64_t free,
     Boxes box, *b = &box;
     Mode best;
     if (!hwspec_stages(f->spec, f->legal[id.i].op) || !boxes_look(f, id, b) ||
-        (!any && b->weights <= b->room) ||
-        !boxes_choose(f, id, free, &best) || (!any && !best.channels_outer))
+        (!any && b->weights <= b->room) || !boxes_choose(f, id, free, &best) ||
+        (!any && !best.channels_outer))
         return false;
     Mode stripe = stripe_of(b, rows);
     BoxCuts own, high;

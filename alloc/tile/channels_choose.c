@@ -16,6 +16,7 @@
 #include "alloc/tile/tile.h"
 
 #include "base/arith.h"
+#include "graph/op_traits.h"
 
 #include <math.h>
 #include <string.h>
@@ -59,26 +60,18 @@ bool goes_by_channel(const Facts *f, const Node *node) {
     Volume in = plan_volume(f->g, node->in[0]);
     bool depthwise = node->op == OP_CONV && conv->groups == in.c &&
                      conv->out_c == in.c && in.c > 1;
-    return node->op == OP_POOL || node->op == OP_ELTWISE ||
-           node->op == OP_SCALE || node->op == OP_ACT ||
-           node->op == OP_UPSAMPLE || depthwise;
+    return op_has(node->op, OP_BY_CHANNEL) || depthwise;
 }
 
 static bool machine_may(const Facts *f, NodeId id) {
     const HwTiling *tiling = &f->spec->tiling;
-    return tiling->kind == HW_TILING_SOFTWARE &&
-           f->spec->backing >= 0 &&
+    return tiling->kind == HW_TILING_SOFTWARE && f->spec->backing >= 0 &&
            (f->spec->n_active == 1 ||
             hwspec_parts_between(f->spec, f->spec->memory)) &&
            tiling->rows.ops >> f->legal[id.i].op & 1;
 }
 
 /* ---- what it costs ---- */
-
-static double moved(const Facts *f, TensorId t) {
-    Volume v = plan_volume(f->g, t);
-    return (double)v.c * v.h * v.w * f->spec->element;
-}
 
 static double cost_of(const Decisions *d, const Passing *slot, uint32_t step,
                       bool result) {
@@ -93,7 +86,7 @@ static double cost_of(const Decisions *d, const Passing *slot, uint32_t step,
     }
     double trips = result ? (behind ? 1 + !stored : 0)
                           : (before ? 1 + !stored : 0) + behind;
-    return trips * moved(f, slot->tensor);
+    return trips * (double)moved_bytes(f, slot->tensor);
 }
 
 /* By rows: all passes, and rows at the edges of row tiles twice. */
@@ -112,7 +105,7 @@ static double cost_of_rows(const ChannelTiles *s, uint64_t free) {
     for (uint32_t k = 0; k < s->n; k++)
         sum += s->slot[k].cost;
     for (uint32_t k = 0; k + 1 < s->n && read > in.h; k++)
-        sum += moved(f, s->slot[k].tensor) / in.h * (read - in.h);
+        sum += (double)moved_bytes(f, s->slot[k].tensor) / in.h * (read - in.h);
     return sum;
 }
 
@@ -225,7 +218,7 @@ static bool channel_tiles_look(const Decisions *d, NodeId id, ChannelTiles *s) {
                         .dense = dense};
     for (uint32_t k = 0; k < s->n; k++) {
         Passing *slot = &s->slot[k];
-        slot->tensor = k < node->n_in ? node->in[k] : node->out[0];
+        slot->tensor = node_operand(node, k);
         slot->alias = d->alias_of[slot->tensor.i];
         if (slot->alias == NONE)
             return false;

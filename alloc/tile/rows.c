@@ -124,9 +124,8 @@ static uint64_t row_tiles_bytes(const Facts *f, NodeId id, uint32_t rows,
     uint32_t in = row_tile_in_rows(f, id, rows), n = node->n_in + 1;
     OperandBytes own[2 * (MAX_OPERANDS + 1)] = {0};
     for (uint32_t i = 0; i < tiles * n; i++) {
-        bool is_in = i % n < node->n_in;
-        TensorId t = is_in ? node->in[i % n] : node->out[0];
-        pool_bytes(f, t, is_in ? in : rows, false, own[i].bytes);
+        TensorId t = node_operand(node, i % n);
+        pool_bytes(f, t, i % n < node->n_in ? in : rows, false, own[i].bytes);
         own[i].memories = reach_of(f, id, t);
     }
     return bytes_apart(f, own, tiles * n);
