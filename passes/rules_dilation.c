@@ -230,37 +230,7 @@ static uint64_t work_of_zeros(const Match *m, uint32_t y, uint32_t x) {
     return can ? taps * out->dim[2] * out->dim[3] : UINT64_MAX;
 }
 
-/* ---- which ---- */
-
-/* Whether phases, or else zeros, make an engine take it. */
-static bool goes(const Match *m, bool by_phases, uint32_t pair[2]) {
-    const ConvAttr *conv = &match_node(m, 0)->attr.conv;
-    const Shape *in = &match_in(m, 0)->shape;
-    uint32_t other[2];
-    uint64_t phases, zeros;
-    if (!m->context->spec || !has_weights(m) || in->rank != 4 ||
-        in->dim[0] != 1 || (conv->dilation[0] < 2 && conv->dilation[1] < 2) ||
-        match_engine(m, 0) >= 0)
-        return false;
-    find_pair(m, work_of_phases, by_phases ? pair : other, &phases);
-    find_pair(m, work_of_zeros, by_phases ? other : pair, &zeros);
-    return by_phases ? phases < UINT64_MAX && phases <= zeros : zeros < phases;
-}
-
-static bool has_phases_to_go_by(const Match *m) {
-    uint32_t pair[2];
-    return goes(m, true, pair);
-}
-
-static bool has_room_for_zeros(const Match *m) {
-    uint32_t pair[2];
-    return goes(m, false, pair);
-}
-
-static void put_zeros(Match *m) {
-    uint32_t by[2];
-    if (!goes(m, false, by))
-        bug("rule dilation-zeros: there are no parts");
+static void put_zeros(Match *m, const uint32_t by[2]) {
     Node node = with_zeros(m, by[0], by[1]);
     const ConvAttr *conv = &node.attr.conv;
     Taps t = {.kernel = {conv->kernel[0], conv->kernel[1]},
@@ -311,12 +281,9 @@ static Attrs plane_of(const uint32_t plane[2]) {
     return (Attrs){.plane = {plane[0], plane[1]}};
 }
 
-static void go_by_phases(Match *m) {
-    uint32_t by[2];
+static void go_by_phases(Match *m, const uint32_t by[2]) {
     Shape in = match_in(m, 0)->shape, out = match_out(m, 0)->shape;
     const ConvAttr *is = &match_node(m, 0)->attr.conv;
-    if (!goes(m, true, by))
-        bug("rule dilation: there are no phases");
     const Phases p[] = {phases_of(is, &in, &out, 0, by[0]),
                         phases_of(is, &in, &out, 1, by[1])};
     const uint32_t size[] = {in.dim[2], in.dim[3]};
@@ -350,6 +317,43 @@ static void go_by_phases(Match *m) {
     node_become(m->g, match_node(m, 0), OP_PIXELS, &back, 1, &made);
     match_node(m, 0)->constant[CONST_INDEX] =
         pixels_of(m, p, row_to, last, &out.dim[2]);
+}
+
+/* ---- which ---- */
+
+typedef struct Way {
+    bool phases; /* else zeros */
+    uint32_t by[2];
+} Way;
+
+/* Whether phases, or else zeros, make an engine take it. */
+static bool find_way(const Match *m, Way *way) {
+    const ConvAttr *conv = &match_node(m, 0)->attr.conv;
+    const Shape *in = &match_in(m, 0)->shape;
+    uint32_t by[2];
+    uint64_t phases, zeros;
+    if (!m->context->spec || !has_weights(m) || in->rank != 4 ||
+        in->dim[0] != 1 || (conv->dilation[0] < 2 && conv->dilation[1] < 2) ||
+        match_engine(m, 0) >= 0)
+        return false;
+    bool found = find_pair(m, work_of_phases, way->by, &phases);
+    way->phases = found;
+    if (!find_pair(m, work_of_zeros, by, &zeros) || phases <= zeros)
+        return found;
+    *way = (Way){false, {by[0], by[1]}};
+    return true;
+}
+
+static bool has_way(const Match *m) {
+    Way way;
+    return find_way(m, &way);
+}
+
+static void take_way(Match *m) {
+    Way way;
+    if (!find_way(m, &way))
+        bug("rule dilation: there is no way");
+    (way.phases ? go_by_phases : put_zeros)(m, way.by);
 }
 
 /* ---- paddings ---- */
@@ -392,20 +396,14 @@ static const Rule rules[] = {
      reads_padding,
      drop_padding,
      "taps of which all windows read padding alone add nothing"},
-    {"dilation-phases",
+    {"dilation",
      1,
      {OPS(CONV)},
-     has_phases_to_go_by,
-     go_by_phases,
+     has_way,
+     take_way,
      "rows that meet in windows lie side by side, where an engine gathers "
-     "pixels and its dilations are too small"},
-    {"dilation-zeros",
-     1,
-     {OPS(CONV)},
-     has_room_for_zeros,
-     put_zeros,
-     "a larger kernel with zeros between its taps, where that is less work or "
-     "the phases do not fit"},
+     "pixels and its dilations are too small; or a larger kernel has zeros "
+     "between its taps, where that is less work"},
     {"pad-pixels",
      1,
      {OPS(PAD)},
