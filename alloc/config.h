@@ -39,6 +39,20 @@ static inline bool config_same(const Config *a, const Config *b) {
 #undef CONFIG
     return same;
 }
+/* The same cascades, if they have the same budget. */
+static inline bool config_same_cascades(const Config *a, const Config *b) {
+    bool same = same_aims(a->aims, b->aims);
+#define BUDGET(is) true
+#define CASCADES(is) (is)
+#define PLACES(is) true
+#define CONFIG(type, name, stage) same = same && stage(a->name == b->name);
+#include "alloc/config.def"
+#undef CONFIG
+#undef BUDGET
+#undef CASCADES
+#undef PLACES
+    return same;
+}
 
 /* Volumes stay where rows of them are read, of which little is there at a time:
  * of active memory one part in so many; 0: none stays. */

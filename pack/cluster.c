@@ -128,7 +128,8 @@ Extent partitions_of(const Pool *pool, uint64_t at, uint64_t bytes) {
     return (Extent){(int64_t)first, (int64_t)(last - last % part + part)};
 }
 
-bool clearance_kept(const Clearance *c, int64_t difference) {
+/* Whether offsets that differ by at[a] - at[b] will do. */
+static bool clearance_kept(const Clearance *c, int64_t difference) {
     return c->free || (c->same && !difference) || difference <= 0 - c->below ||
            difference >= c->above;
 }

@@ -71,9 +71,6 @@ Clearance bundles_clearance(const Clusters *bundles, uint32_t a, uint32_t b,
                             uint32_t pool);
 bool bundles_apart(const Clusters *bundles, uint32_t a, uint32_t b);
 
-/* Whether offsets that differ by at[a] - at[b] will do. */
-bool clearance_kept(const Clearance *clearance, int64_t difference);
-
 /* Whether two bundles of one pool are in each other's way. */
 bool bundles_collide(const Clusters *bundles, uint32_t pool, const Cluster *a,
                      int64_t at_a, const Cluster *b, int64_t at_b);

@@ -377,7 +377,9 @@ static void search(Decisions *d, uint64_t budget, bool exact) {
     stretches_cut(&s.x);
 }
 
-uint32_t cascades_choose(Decisions *d, uint64_t budget) {
+/* Cascades and their heights for few bytes over DDR, were `budget` bytes of
+ * active memory theirs. Returns how many it has put into d->cascade. */
+static uint32_t cascades_choose(Decisions *d, uint64_t budget) {
     do
         search(d, budget, false);
     while (!cascades_confirmed(d));
@@ -389,10 +391,8 @@ uint32_t cascades_choose(Decisions *d, uint64_t budget) {
 /* ---- known ones ---- */
 
 typedef struct Known {
-    uint64_t total, budget, thrift, aside;
-    uint32_t apart, runs, haste;
-    bool weights_count, loose, longer, pairs, strips;
-    Aims aims;
+    uint64_t total, budget;
+    Config config;
     uint32_t n;
     const Cascade *cascade;
 } Known;
@@ -408,29 +408,9 @@ KnownCascades *known_cascades_new(Arena *arena) {
     return known;
 }
 
-static Known known_as(const Decisions *d, uint64_t budget) {
-    return (Known){.total = d->f->total,
-                   .budget = budget,
-                   .thrift = d->config->lambda_insn,
-                   .aside = d->config->aside,
-                   .apart = d->config->without,
-                   .runs = d->config->runs,
-                   .haste = d->config->lambda_recompute,
-                   .weights_count = weights_count(d),
-                   .loose = d->config->loose,
-                   .longer = d->config->longer,
-                   .pairs = d->config->pairs,
-                   .strips = d->config->strips,
-                   .aims = d->config->aims};
-}
-
 static bool asks_same(const Known *a, const Known *b) {
     return a->total == b->total && a->budget == b->budget &&
-           a->thrift == b->thrift && a->aside == b->aside &&
-           a->apart == b->apart && a->runs == b->runs && a->haste == b->haste &&
-           a->weights_count == b->weights_count && a->loose == b->loose &&
-           a->longer == b->longer && a->pairs == b->pairs &&
-           a->strips == b->strips && same_aims(a->aims, b->aims);
+           config_same_cascades(&a->config, &b->config);
 }
 
 static void take_known(Decisions *d, const Known *k) {
@@ -447,7 +427,7 @@ static void take_known(Decisions *d, const Known *k) {
 
 uint32_t cascades_known(Decisions *d, uint64_t budget) {
     KnownCascades *known = d->f->memo->cascades;
-    Known k = known_as(d, budget);
+    Known k = {.total = d->f->total, .budget = budget, .config = *d->config};
     for (uint32_t a = 0; a < known->at.n; a++)
         if (asks_same(&known->at.at[a], &k)) {
             take_known(d, &known->at.at[a]);

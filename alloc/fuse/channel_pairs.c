@@ -53,7 +53,8 @@ static bool passes_alone(const Decisions *d, TensorId t) {
            f->uses.start[t.i + 1] - f->uses.start[t.i] == 1;
 }
 
-NodeId pair_consumer(const Decisions *d, NodeId id) {
+/* The layer that could take what the node gives, were it the next; NO_NODE. */
+static NodeId pair_consumer(const Decisions *d, NodeId id) {
     const Facts *f = d->f;
     if (!may_run_so(d, id))
         return NO_NODE;

@@ -15,9 +15,8 @@ bool fit_rolling(Attempt *a);
 /* ---- cascade_dp.c: which cascades ---- */
 
 /* Cascades and their heights for few bytes over DDR, were `budget` bytes of
- * active memory theirs. Returns how many it has put into d->cascade. */
-uint32_t cascades_choose(Decisions *d, uint64_t budget);
-/* The same for alias classes as they were made, from what is known already. */
+ * active memory theirs, for alias classes as they were made. Returns how many
+ * it has put into d->cascade. */
 uint32_t cascades_known(Decisions *d, uint64_t budget);
 KnownCascades *known_cascades_new(Arena *arena);
 /* Whether steps [first, end) make something that nobody reads there, but for
@@ -44,8 +43,6 @@ bool cascades_repair(Decisions *d);
 
 /* Makes fused pairs where active memory would hold too much. */
 void pairs_choose(Decisions *d);
-/* The layer that could take what the node gives, were it the next; NO_NODE. */
-NodeId pair_consumer(const Decisions *d, NodeId producer);
 
 /* ---- onthefly_replication.c ---- */
 

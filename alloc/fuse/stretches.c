@@ -6,7 +6,7 @@
 #include "alloc/fuse/stretches.h"
 #include "alloc/geometry/tensor_bytes.h"
 
-bool price_less(Price a, Price b) {
+static bool price_less(Price a, Price b) {
     if (a.first < b.first || a.first > b.first)
         return a.first < b.first;
     return a.second < b.second;
@@ -36,7 +36,8 @@ static bool is_beaten(const Stretches *s, uint32_t end, const Price *price) {
     return beaten;
 }
 
-bool stretch_improves(const Stretches *s, const Cascade *g, Price own) {
+/* Whether nothing that is known is as cheap, were this the stretch's price. */
+static bool stretch_improves(const Stretches *s, const Cascade *g, Price own) {
     const Cut *from = &s->cut[g->first];
     for (uint32_t i = 0; i < from->n; i++) {
         Price price = price_sum(from->way[i].price, own);

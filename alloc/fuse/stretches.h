@@ -20,7 +20,6 @@ typedef struct Price {
                      * 0 */
 } Price;
 
-bool price_less(Price a, Price b);
 /* Products that a plan may compute again. */
 uint64_t most_again(const Facts *f);
 Price price_sum(Price a, Price b);
@@ -52,9 +51,8 @@ typedef struct Stretches {
     uint64_t most_again; /* products that may be computed again */
 } Stretches;
 
-/* Whether nothing that is known is as cheap, were this the stretch's price. */
-bool stretch_improves(const Stretches *s, const Cascade *g, Price own);
-/* Takes it if so. */
+/* Takes the stretch if nothing that is known is as cheap, were this its price.
+ */
 void stretch_offer(Stretches *s, const Cascade *g, Price own);
 /* Sets the rows of a cascade that rolls, or its columns, so that it takes at
  * most `bytes`; false if none do. */

@@ -68,9 +68,7 @@ static void run_part(BoxLoop *l, const Box *read, uint32_t out, Rows rows,
     load_operands(l, read);
     Action a = emit_run_new(l->e, l->id, l->held, out);
     action_reads(&a, rows);
-    a.in_col = cols.in_row;
-    a.in_cols = cols.in_rows;
-    a.pad_left = cols.pad_top;
+    action_reads_columns(&a, cols);
     a.tile = l->tile++;
     a.n_tiles = l->n_tiles;
     emit_action(l->e, a);

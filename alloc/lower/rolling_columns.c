@@ -71,9 +71,7 @@ static void run_columns(Turns *t, const LineTurn *turn) {
     a.in_row = rows->in_row;
     a.in_rows = rows->in_rows;
     a.pad_top = rows->pad_top;
-    a.in_col = cols->in_row;
-    a.in_cols = cols->in_rows;
-    a.pad_left = cols->pad_top;
+    action_reads_columns(&a, *cols);
     if (t->g->strips) {
         a.fresh = t->lines.node[turn->i].strip.fresh;
         a.strip_end = t->lines.node[turn->i].strip.end;

@@ -8,21 +8,13 @@
 #include "alloc/live/live.h"
 #include "alloc/lower/emit.h"
 
-static void set_whole(const Facts *f, NodeId id, Action *a) {
-    Rows rows = axis_whole(f->g, id, 0), cols = axis_whole(f->g, id, 1);
-    a->in_rows = rows.in_rows;
-    a->in_cols = cols.in_rows;
-    a->pad_top = rows.pad_top;
-    a->pad_left = cols.pad_top;
-    a->pool_pad_top = rows.pool_pad_top;
-}
-
 Action emit_run_new(Emit *e, NodeId id, const uint32_t *in, uint32_t out) {
     const Node *node = graph_node(e->f->g, id);
     Action a = emit_new(e, ACTION_RUN, node->n_in, in, out);
     a.node = id;
     a.legal = e->f->legal[id.i];
-    set_whole(e->f, id, &a);
+    action_reads(&a, axis_whole(e->f->g, id, 0));
+    action_reads_columns(&a, axis_whole(e->f->g, id, 1));
     return a;
 }
 

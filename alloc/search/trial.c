@@ -107,6 +107,7 @@ static uint64_t print_chosen(const Trial *t) {
         config_low(c),
         d->cascade.n,
         d->alias.n,
+#define BUDGET(value) 0
 #define CASCADES(value) 0
 #define PLACES(value) (value)
 #define CONFIG(type, name, stage) stage(c->name),

@@ -18,6 +18,13 @@
 
 #include "base/arith.h"
 
+/* By touch of each alias class: whether, and what of it, leaves. All of them
+ * are a value of their own. */
+typedef struct Spill {
+    bool spilled, retains_end;
+    uint32_t retained;
+} Spill;
+
 /* Rounds that give up parts before the target falls, and how often it does. */
 enum { MAX_ROUNDS = 6, MAX_TARGETS = 5 };
 #define NONE_LEAVES 1e-7
@@ -144,7 +151,7 @@ static const uint64_t *whole_live(Gaps *x) {
 
 /* ---- undoing ---- */
 
-Spill *spills_copy(const Decisions *d) {
+static Spill *spills_copy(const Decisions *d) {
     uint32_t n = 0;
     for (uint32_t u = 0; u < d->alias.n; u++)
         n += d->alias.at[u].n_uses;
@@ -157,7 +164,7 @@ Spill *spills_copy(const Decisions *d) {
     return all;
 }
 
-void spills_take(Decisions *d, const Spill *at) {
+static void spills_take(Decisions *d, const Spill *at) {
     for (uint32_t u = 0; u < d->alias.n; u++)
         for (uint32_t i = 0; i < d->alias.at[u].n_uses; i++, at++) {
             d->alias.at[u].use[i].spilled = at->spilled;

@@ -370,7 +370,9 @@ bool fit_one_level(Attempt *a) {
     return false;
 }
 
-bool modes_settle(Decisions *d) {
+/* What passes by parts is freed, for all modes that are set; false if one
+ * cannot be. */
+static bool modes_settle(Decisions *d) {
     for (NodeId id = {0}; id.i < d->f->g->node.n; id.i++)
         if (d->mode[id.i].kind == MODE_HARDWARE &&
             !operands_freed(d, id, &d->mode[id.i]))

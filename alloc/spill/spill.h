@@ -38,8 +38,6 @@ struct Attempt {
 /* A volume that passes in tiles must not be part of a concat that is still
  * being filled: dissolves such. */
 bool operand_freed(Decisions *d, NodeId node, TensorId t);
-/* The same for all modes that are set; false if one cannot be. */
-bool modes_settle(Decisions *d);
 /* The modes that are set stay; false if they leave no way. */
 bool fit_around(Attempt *a);
 /* Places everything. False if it does not fit; w->stuck then tells where. */
@@ -66,14 +64,6 @@ uint32_t kept_of(const Facts *f, const AliasClass *alias, TensorId t,
 double streaming_cost(const Decisions *d);
 /* Bytes that leave and come back, by intervals' leaves and keeps. */
 double spills_cost(const Decisions *d);
-/* By touch of each alias class: whether, and what of it, leaves. All of them
- * are a value of their own. */
-typedef struct Spill {
-    bool spilled, retains_end;
-    uint32_t retained;
-} Spill;
-Spill *spills_copy(const Decisions *d);
-void spills_take(Decisions *d, const Spill *choice);
 /* Nothing leaves. */
 void spills_none(Decisions *d);
 /* Concats take no more than is written of them, where they would not fit. */

@@ -120,7 +120,8 @@ static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {
     return total + larger(busy, leaving) + made;
 }
 
-uint64_t tiles_cycles(const Facts *f, NodeId id, const Mode *mode) {
+/* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
+static uint64_t tiles_cycles(const Facts *f, NodeId id, const Mode *mode) {
     Timer t = timer_make(f, id, mode);
     Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
     Arena *arena = arena_new("tile time");

@@ -30,6 +30,11 @@ static inline void action_reads(Action *a, Rows need) {
     a->pad_top = need.pad_top;
     a->pool_pad_top = need.pool_pad_top;
 }
+static inline void action_reads_columns(Action *a, Rows need) {
+    a->in_col = need.in_row;
+    a->in_cols = need.in_rows;
+    a->pad_left = need.pad_top;
+}
 /* The highest row tiles of the node that take at most `free` bytes, its
  * operands' with them: rows of its result; 0 if there are none. */
 uint32_t row_tile_highest(const Facts *f, NodeId node, uint64_t free);
@@ -135,8 +140,6 @@ size_t nest_slots(const Schedule *schedule);
 NestCost nest_cost(const Facts *f, NodeId node, const Mode *mode);
 /* ---- hardware.c: layers by hardware tiles ---- */
 
-/* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
-uint64_t tiles_cycles(const Facts *f, NodeId node, const Mode *mode);
 /* Gives the mode the tile, of those that fit, with the fewest cycles plus
  * `price` times those that its input takes to come; of equals the largest. */
 void tiles_hasten(const Facts *f, NodeId node, uint32_t price, Mode *mode);

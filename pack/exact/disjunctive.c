@@ -222,7 +222,7 @@ int32_t pile_pool(const Disjunctive *pile, uint32_t bundle) {
     return pool;
 }
 
-void pile_blame(Disjunctive *pile, uint32_t bundle) {
+static void pile_blame(Disjunctive *pile, uint32_t bundle) {
     pile->failed = true;
     pile->weight[bundle] += 1;
 }

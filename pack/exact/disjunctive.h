@@ -115,7 +115,6 @@ int64_t pile_slack(const Disjunctive *pile, const Edge *edge, int64_t way);
 /* The bundle's offset cannot be less, or more. */
 void pile_raise(Disjunctive *pile, uint32_t bundle, int64_t low);
 void pile_lower(Disjunctive *pile, uint32_t bundle, int64_t high);
-void pile_blame(Disjunctive *pile, uint32_t bundle);
 
 /* ---- edge_finding.c ---- */
 
