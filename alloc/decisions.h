@@ -87,6 +87,12 @@ typedef struct Decisions {
         *bounce_rows; /* by tensor: rows that a bounce buffer takes at a time */
 } Decisions;
 
+/* The cascade that the node is part of, or NULL. */
+static inline const Cascade *cascade_of(const Decisions *d, NodeId node) {
+    const Mode *mode = &d->mode[node.i];
+    return mode->kind == MODE_CASCADE ? &d->cascade.at[mode->cascade] : NULL;
+}
+
 /* Whether a byte of weights counts as one of a tensor. */
 static inline bool weights_count(const Decisions *d) {
     return d->config->lambda_weight || d->f->spec->tiling.rows.weights_move;

@@ -83,13 +83,15 @@ uint32_t buffer_add(const Facts *f, Buffers *p, Times alive,
     return p->buf.n - 1;
 }
 
+static const Cascade *cascade_at(const Decisions *d, uint32_t step) {
+    return cascade_of(d, d->f->schedule->step[step].slot[0].node);
+}
+
 /* The cascade with rings that the step is part of, or NULL. All that it uses
  * is alive as long as it runs. */
 static const Cascade *rolling_at(const Decisions *d, uint32_t step) {
-    const Mode *mode = &d->mode[d->f->schedule->step[step].slot[0].node.i];
-    if (mode->kind != MODE_CASCADE || !d->cascade.at[mode->cascade].rolls)
-        return NULL;
-    return &d->cascade.at[mode->cascade];
+    const Cascade *g = cascade_at(d, step);
+    return g && g->rolls ? g : NULL;
 }
 
 static uint32_t time_first(const Decisions *d, uint32_t step) {
@@ -109,10 +111,8 @@ static uint32_t use_first(const Decisions *d, const Use *use) {
 
 /* What a cascade copies rows of it needs for all of its stripes. */
 static uint32_t use_end(const Decisions *d, const Use *use) {
-    const Mode *mode = &d->mode[d->f->schedule->step[use->step].slot[0].node.i];
-    if (use->by_rows && mode->kind == MODE_CASCADE)
-        return 2 * d->cascade.at[mode->cascade].end;
-    return time_end(d, use->step);
+    const Cascade *g = cascade_at(d, use->step);
+    return use->by_rows && g ? 2 * g->end : time_end(d, use->step);
 }
 
 bool away_find(const Decisions *d, const AliasClass *alias, uint32_t use,

@@ -10,8 +10,6 @@ Buffer *buffer_new(const Facts *f, Buffers *p, const Owner *owner);
 uint32_t buffer_add(const Facts *f, Buffers *p, Times alive,
                     const uint64_t bytes[PACK_MAX_POOLS], uint32_t memories,
                     Owner owner);
-/* The cascade that the node runs in; NULL. */
-const Cascade *cascade_of(const Decisions *d, NodeId node);
 /* Those of the node's tiles, and of what is moved behind it. */
 void node_bufs(const Decisions *d, Buffers *p, NodeId node);
 

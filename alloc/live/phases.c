@@ -35,14 +35,14 @@ static uint32_t turning_phases(const Turning *t) {
 bool turning_at(const Decisions *d, NodeId id, Turning *out) {
     const Facts *f = d->f;
     const Mode *mode = &d->mode[id.i];
+    const Cascade *g = cascade_of(d, id);
     uint32_t step = f->schedule->step_of[id.i];
     *out = (Turning){.first = step, .end = step + 1, .doubled = mode->doubled};
     if (f->schedule->step[step].n > 1)
         return false;
     if (mode->kind == MODE_ROW_TILES) {
         out->n = parts_of_row_tiles(d, id);
-    } else if (mode->kind == MODE_CASCADE) {
-        const Cascade *g = &d->cascade.at[mode->cascade];
+    } else if (g) {
         out->first = g->first;
         out->end = g->end;
         out->n = g->rolls ? 1 : cascade_stripes(f, g);
@@ -172,9 +172,7 @@ static void life_by_turns(Lives *l, uint32_t buf, const Turning *t) {
     const Decisions *d = l->d;
     const Owner *owner = &l->buffers->owner.at[buf];
     const Buffer *b = &l->buffers->buf.at[buf];
-    const Mode *mode = &d->mode[owner->node.i];
-    const Cascade *g =
-        mode->kind == MODE_CASCADE ? &d->cascade.at[mode->cascade] : NULL;
+    const Cascade *g = cascade_of(d, owner->node);
     bool made =
         same_tensor(owner->tensor, graph_node(d->f->g, owner->node)->out[0]);
     bool loaded =

@@ -19,17 +19,14 @@
 /* Made and read within one cascade, and there only: it never exists whole. */
 static bool inner(const Decisions *d, NodeId node, TensorId t) {
     const Facts *f = d->f;
-    const Mode *mode = &d->mode[node.i];
+    const Cascade *g = cascade_of(d, node);
     if (pair_passes(d, t))
         return true;
-    if (mode->kind != MODE_CASCADE)
+    if (!g || cascade_maker(f, g, t) == NONE)
         return false;
-    const Cascade *g = &d->cascade.at[mode->cascade];
     NodeId maker = graph_tensor(f->g, t)->producer;
-    if (g->stays)
-        return cascade_maker(f, g, t) != NONE && !cascade_keeps(d, g, t);
-    return cascade_maker(f, g, t) != NONE &&
-           (maker.i != node.i || !cascade_stores(f, g, t));
+    return g->stays ? !cascade_keeps(d, g, t)
+                    : maker.i != node.i || !cascade_stores(f, g, t);
 }
 
 /* Whether the node takes operand k by parts, or gives the result so, which is
@@ -37,18 +34,18 @@ static bool inner(const Decisions *d, NodeId node, TensorId t) {
 static bool streams(const Decisions *d, NodeId node, uint32_t k) {
     const Mode *mode = &d->mode[node.i];
     const Node *n = graph_node(d->f->g, node);
-    TensorId t = k < n->n_in ? n->in[k] : n->out[0];
-    if (mode->kind == MODE_CASCADE && d->cascade.at[mode->cascade].stays)
-        return !cascade_keeps(d, &d->cascade.at[mode->cascade], t);
+    const Cascade *g = cascade_of(d, node);
+    if (g && g->stays)
+        return !cascade_keeps(d, g, node_operand(n, k));
     return k < n->n_in ? mode_streams(mode, k) : mode->streams_out;
 }
 
 bool takes_rows(const Decisions *d, NodeId node, TensorId in) {
     const Mode *mode = &d->mode[node.i];
-    bool stripes =
-        mode->kind == MODE_CASCADE && !d->cascade.at[mode->cascade].rolls;
+    const Cascade *g = cascade_of(d, node);
     return config_low(d->config) &&
-           (stripes || (mode->kind == MODE_ROW_TILES && !mode->channels)) &&
+           ((g && !g->rolls) ||
+            (mode->kind == MODE_ROW_TILES && !mode->channels)) &&
            copy_legal(d->f, in).engine >= 0;
 }
 
@@ -73,6 +70,7 @@ bool result_lands(const Decisions *d, NodeId node) {
     const Mode *mode = &d->mode[node.i];
     TensorId out = graph_node(f->g, node)->out[0];
     const Role *role = &f->role[out.i];
+    const Cascade *g = cascade_of(d, node);
     uint32_t step = f->schedule->step_of[node.i];
     bool last = mode->kind == MODE_ROW_TILES && mode->streams_out;
     if (!config_low(d->config) || !on_engine(f, node) || role->parent.i == NONE)
@@ -80,10 +78,8 @@ bool result_lands(const Decisions *d, NodeId node) {
     for (uint32_t i = 0; i < graph_node(f->g, node)->n_in; i++)
         if (d->alias_of[graph_node(f->g, node)->in[i].i] == d->alias_of[out.i])
             return false;
-    if (mode->kind == MODE_CASCADE) {
-        const Cascade *g = &d->cascade.at[mode->cascade];
+    if (g)
         last = !g->rolls && step + 1 == g->end;
-    }
     return last && !role->outside && !d->dissolved[role->parent.i] &&
            loads_into_concat(d, out);
 }
@@ -284,11 +280,6 @@ void pair_part(Decisions *d, NodeId id) {
 }
 
 /* ---- where values go ---- */
-
-const Cascade *cascade_of(const Decisions *d, NodeId node) {
-    const Mode *mode = &d->mode[node.i];
-    return mode->kind == MODE_CASCADE ? &d->cascade.at[mode->cascade] : NULL;
-}
 
 Dests dests_of(const Decisions *dec, TensorId t, bool streamed) {
     const Facts *f = dec->f;

@@ -109,7 +109,7 @@ static void run_hardware(Emit *e, NodeId id) {
 
 /* The first of its steps runs the whole cascade. */
 static void run_cascade(Emit *e, NodeId id) {
-    const Cascade *g = &e->d->cascade.at[e->d->mode[id.i].cascade];
+    const Cascade *g = cascade_of(e->d, id);
     if (e->step == g->first)
         emit_cascade(e, g);
 }
