@@ -53,9 +53,11 @@ static void load_shared(Emit *e, const Cascade *g, Member *member, uint32_t i,
 }
 
 /* `copied`: in some stripe, so that it has a buffer. */
-static uint32_t operand(Emit *e, const Cascade *g, const Member *member,
+static uint32_t operand(const CascadeRuns *runs, const Member *member,
                         TensorId t, uint32_t *buf, const Rows *need,
                         bool copied) {
+    Emit *e = runs->e;
+    const Cascade *g = runs->g;
     uint32_t holder = cascade_holder(e->f, g, t);
     if (holder != NONE) {
         uint32_t from = member[holder].placed, own = copied ? (*buf)++ : NONE;
@@ -110,7 +112,7 @@ static void run_member(CascadeRuns *runs, Member *member, uint32_t i,
     uint32_t buf = emit_first_buf(e, id, tile);
     load_shared(e, g, member, i, &buf, all);
     for (uint32_t k = 0; k < node->n_in; k++)
-        in[k] = operand(e, g, member, node->in[k], &buf, &stripe->need,
+        in[k] = operand(runs, member, node->in[k], &buf, &stripe->need,
                         copies >> k & 1);
     RowTile row_tile = row_tile_of(e, g, i, buf, tile);
     Action a = emit_run_new(e, id, in,
