@@ -43,9 +43,11 @@ typedef struct Steps {
     const Cell *cell;
     uint32_t in[INPUTS]; /* which input of the node; NONE */
     uint32_t n, images, inputs, units;
-    bool reset_after;
+    bool reset_after, couple;
+    double clip, cell_clip; /* 0: none */
     Part part[MOST_PARTS];
-    TensorId h, c; /* states; NO_TENSOR: zeros */
+    ConstId peep[MOST_GATES]; /* factors of the cell; NO_CONST: none */
+    TensorId h, c;            /* states; NO_TENSOR: zeros */
 } Steps;
 
 /* ---- the routine's attributes ---- */
@@ -118,6 +120,11 @@ static TensorId scaled(Steps *s, const char *suffix, TensorId in, ConstId scale,
     layer.constant[CONST_BIAS] = bias;
     layer.no_bias = bias.i == NONE;
     return volumes_add(s->v, &layer);
+}
+
+static TensorId clipped(Steps *s, double limit, TensorId in) {
+    return unary(s, "clip", in,
+                 (Act){.kind = ACT_CLIP, .lo = -limit, .hi = limit});
 }
 
 /* 1 - x */
@@ -232,11 +239,26 @@ static Sums sums_at(Steps *s, const Part *part, uint32_t row) {
     return sums;
 }
 
+/* The sum of both, through the activation. */
+static TensorId gate_of(Steps *s, const char *suffix, const Sums *sums,
+                        Act act) {
+    bool clips = s->clip > 0;
+    if (sums->state.i == NONE && !clips)
+        return act.kind == ACT_NONE ? sums->in
+                                    : unary(s, suffix, sums->in, act);
+    TensorId sum = sums->state.i == NONE
+                       ? sums->in
+                       : both(s, ELT_ADD, suffix, sums->in, sums->state,
+                              clips ? (Act){0} : act);
+    if (!clips || act.kind == ACT_NONE)
+        return sum;
+    sum = clipped(s, s->clip, sum);
+    return unary(s, suffix, sum, act);
+}
+
 static TensorId gates_at(Steps *s, const Part *part, uint32_t row) {
     Sums sums = sums_at(s, part, row);
-    return sums.state.i == NONE
-               ? unary(s, "gates", sums.in, part->act)
-               : both(s, ELT_ADD, "gates", sums.in, sums.state, part->act);
+    return gate_of(s, "gates", &sums, part->act);
 }
 
 static TensorId rnn_step(Steps *s, uint32_t row) {
@@ -252,8 +274,8 @@ static TensorId fresh_state(Steps *s, TensorId r, uint32_t row) {
         sum = times(s, "reset", r, sum);
     else if (part->bias.i != NONE)
         sum = scaled(s, "reset", r, part->bias, NO_CONST);
-    return sum.i == NONE ? unary(s, "fresh", sums.in, part->act)
-                         : both(s, ELT_ADD, "fresh", sums.in, sum, part->act);
+    sums.state = sum;
+    return gate_of(s, "fresh", &sums, part->act);
 }
 
 /* ... and before them. */
@@ -277,15 +299,38 @@ static TensorId gru_step(Steps *s, uint32_t row) {
                                  times(s, "kept", z, s->h), (Act){0});
 }
 
+/* A gate of the first part, which may also look at the cell. */
+static TensorId lstm_gate(Steps *s, TensorId gates, uint32_t gate,
+                          TensorId cell) {
+    TensorId own = units_of(s, gates, gate);
+    if (s->in[PEEPHOLES] == NONE)
+        return own;
+    Sums sums = {own, NO_TENSOR};
+    if (cell.i != NONE)
+        sums.state = scaled(s, "peep", cell, s->peep[gate], NO_CONST);
+    return gate_of(s, "gate", &sums, s->part[0].act);
+}
+
 static TensorId lstm_step(Steps *s, uint32_t row, Act last) {
-    TensorId gates = gates_at(s, &s->part[0], row);
-    TensorId in = units_of(s, gates, 0), out = units_of(s, gates, 1);
+    bool peeps = s->in[PEEPHOLES] != NONE;
+    Part first = s->part[0];
+    if (peeps)
+        first.act = (Act){0};
+    TensorId gates = gates_at(s, &first, row);
+    TensorId in = lstm_gate(s, gates, 0, s->c);
+    TensorId out = peeps ? NO_TENSOR : lstm_gate(s, gates, 1, NO_TENSOR);
     TensorId c = times(s, "new", in, gates_at(s, &s->part[1], row));
     if (s->c.i != NONE) {
-        TensorId kept = times(s, "kept", units_of(s, gates, 2), s->c);
+        TensorId keep =
+            s->couple ? rest_of(s, in) : lstm_gate(s, gates, 2, s->c);
+        TensorId kept = times(s, "kept", keep, s->c);
         c = both(s, ELT_ADD, "cell", kept, c, (Act){0});
     }
+    if (s->cell_clip > 0)
+        c = clipped(s, s->cell_clip, c);
     s->c = c;
+    if (peeps)
+        out = lstm_gate(s, gates, 1, c);
     return times(s, "next", out, unary(s, "cell", c, last));
 }
 
@@ -302,9 +347,9 @@ static bool reads(const Steps *s) {
         all &= volumes_has(v, needs[i]);
     for (uint32_t i = W; i <= B; i++)
         all &= s->in[i] == NONE || volumes_value(v, v->node->in[s->in[i]]);
-    return all && s->in[LENGTHS] == NONE && s->in[PEEPHOLES] == NONE &&
-           !is_set(v, "clip") && !is_set(v, "couple") && s->n &&
-           s->n <= MOST_STEPS;
+    if (s->in[PEEPHOLES] != NONE)
+        all &= volumes_value(v, v->node->in[s->in[PEEPHOLES]]) != NULL;
+    return all && s->in[LENGTHS] == NONE && s->n && s->n <= MOST_STEPS;
 }
 
 static Steps open(Volumes *v) {
@@ -322,6 +367,9 @@ static Steps open(Volumes *v) {
     s.inputs = x->dim[2];
     s.units = volumes_in(v, R)->dim[1];
     s.reset_after = is_set(v, "reset_after");
+    s.couple = is_set(v, "couple");
+    s.clip = number(v, "clip", 0);
+    s.cell_clip = number(v, "cell_clip", 0);
     return s;
 }
 
@@ -334,6 +382,10 @@ static bool make_parts(Steps *s) {
     if (!volume_of(s, X, s->n, s->inputs, &in) || !start_of(s, STATE, &s->h) ||
         !start_of(s, CELL_STATE, &s->c))
         return false;
+    if (s->in[PEEPHOLES] != NONE)
+        for (uint32_t i = 0; i < 3; i++)
+            s->peep[i] = volumes_const(s->v, shape_of(s->units),
+                                       values(s, PEEPHOLES) + i * s->units);
     const double *w = values(s, W), *r = values(s, R);
     const double *b = s->in[B] == NONE ? NULL : values(s, B);
     for (uint32_t i = 0; i < s->cell->parts; i++) {

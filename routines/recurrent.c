@@ -19,7 +19,7 @@ typedef struct Layer {
     const Shape *shape[INPUTS];
     const float *in[INPUTS];
     bool reset_after, couple;
-    double clip, alpha[3], beta[3];
+    double clip, cell_clip, alpha[3], beta[3];
     uint32_t act[3];
 } Layer;
 
@@ -34,7 +34,8 @@ static void open_layer(const RoutineCall *call, Layer *l) {
                  .cell = routine_whole(call, "cell", 0),
                  .reset_after = routine_whole(call, "reset_after", 0) != 0,
                  .couple = routine_whole(call, "couple", 0) != 0,
-                 .clip = routine_real(call, "clip", 0)};
+                 .clip = routine_real(call, "clip", 0),
+                 .cell_clip = routine_real(call, "cell_clip", 0)};
     l->gates = gates_of[l->cell];
     for (uint32_t i = 0; i < INPUTS; i++)
         if (given >> i & 1 && next < call->n_in) {
@@ -74,7 +75,7 @@ const char *recurrent_shape(const RoutineCall *call, Shape *out) {
         !has_count(&l, STATE, state) || !has_count(&l, CELL_STATE, state) ||
         !has_count(&l, PEEPHOLES, 3 * (uint64_t)units))
         return "has a bias, lengths or a state that do not fit";
-    if (!(l.clip >= 0))
+    if (!(l.clip >= 0 && l.cell_clip >= 0))
         return "clips at no number from 0 up";
     *out = (Shape){3, {l.shape[X]->dim[0], images, units}};
     if (routine_whole(call, "result", 0))
@@ -118,10 +119,12 @@ static double act(const Layer *l, uint32_t i, double x) {
     }
 }
 
+static double clipped(double limit, double x) {
+    return limit > 0 ? fmax(-limit, fmin(limit, x)) : x;
+}
+
 static double gate(const Layer *l, uint32_t i, double x) {
-    if (l->clip > 0)
-        x = fmax(-l->clip, fmin(l->clip, x));
-    return act(l, i, x);
+    return act(l, i, clipped(l->clip, x));
 }
 
 /* ---- cells ---- */
@@ -181,6 +184,7 @@ static void lstm_step(const Layer *l, const Step *s) {
         double i = gate(l, 0, sum[0] + (p ? (double)p[k] * c : 0));
         double f = gate(l, 0, sum[2] + (p ? (double)p[2 * n + k] * c : 0));
         c = (l->couple ? 1 - i : f) * c + i * gate(l, 1, sum[3]);
+        c = clipped(l->cell_clip, c);
         double o = gate(l, 0, sum[1] + (p ? (double)p[n + k] * c : 0));
         s->c[k] = (float)c;
         s->h[k] = (float)(o * act(l, 2, c));

@@ -343,6 +343,40 @@ def nchw(g):
           strides=windows((2, 2), NCHW), data_format=NCHW)
 
 
+def indices(g):
+    """What picks by index, repeats and compares."""
+    x = g.input(1, 4, 6, 8)
+    flat = g.node("Reshape", x, g.ints(24, 8))
+    best = g.node("ArgMax", x, g.int(3), output_type=Type(INT32))
+    g.end("Cast", best, SrcT=Type(INT32), DstT=Type(FLOAT))
+    least = g.node("ArgMin", flat, g.int(0), output_type=Type(INT32))
+    g.end("GatherV2", flat, least, g.int(0))
+    few = g.node("ArgMax", flat, g.int(1), output_type=Type(INT32))
+    g.end("GatherNd", flat, g.node("Pack", few, few, axis=1, T=Type(INT32),
+                                   N=2))
+    top = g.node("TopKV2", flat, g.int(3))
+    g.end("Identity", top)
+    g.end("Cast", top + ":1", SrcT=Type(INT32), DstT=Type(FLOAT))
+    g.end("Tile", x, g.ints(1, 2, 1, 3))
+    g.end("ReverseV2", x, g.ints(2))
+    g.end("Cumsum", x, g.int(1), exclusive=True, reverse=True)
+    g.end("LogSoftmax", flat)
+    g.end("Prelu", x, g.drawn(-.5, .9, 8))
+    one = g.node("GreaterEqual", x, g.drawn(-.5, .5, 8))
+    no = g.node("LogicalNot", one)
+    g.end("Select", one, x, g.node("Exp", x))
+    g.end("SelectV2", g.node("LogicalOr", no, g.node("Less", x, g.float(.1))),
+          x, g.node("Sin", x))
+    g.end("FloorMod", x, g.float(.3))
+    g.end("Round", g.node("Mul", x, g.float(3.3)))
+    shape = g.node("Shape", x)
+    rest = g.node("FloorMod", g.node("GatherV2", shape, g.int(2), g.int(0),
+                                     T=Type(INT32)), g.int(4), T=Type(INT32))
+    g.end("Mul", x, g.node("Cast", rest, SrcT=Type(INT32), DstT=Type(FLOAT)))
+    wide = g.node("Fill", g.ints(6, 8), g.float(.5))
+    g.end("Add", x, wide)
+
+
 def reversed_order(g):
     norms(g)
     g.nodes.reverse()
@@ -354,7 +388,7 @@ MODELS = {f.__name__.replace("_", "-"): f for f in (
     pads_other, pools, concats, reductions, dropout, resizes, activations,
     softsign, elements, shapes, parts, batches,
     shapes_asked, products, flattened, lrn,
-    transposed, nchw, reversed_order)}
+    transposed, nchw, indices, reversed_order)}
 
 
 # tfjs' CPU backend has no channels first, and no softsign.
@@ -366,7 +400,7 @@ OPENCV_WRONG = {"convolutions": ["Conv2D_14"],
 # It takes images apart as if the file's were N x C x H x W, and has few
 # functions of constants and products.
 NOT_OPENCV = ("shapes", "shapes-asked", "flattened", "elements", "products",
-              "parts")
+              "parts", "indices")
 
 
 def runtimes(name, g):

@@ -259,10 +259,76 @@ def recurrent(m):
               [1, 7, units], TANH, 0.0, 0.0, 0)
 
 
+def cells(m):
+    """LSTM with clipped cells; with peepholes, and without a gate for inputs."""
+    x = m.input(1, 7, 5)
+    TANH, units = 4, 6
+    for peepholes, one_less in ((False, False), (True, False), (True, True)):
+        part = [m.drawn(-.9, .9, units, 5) for _ in range(4)]
+        part += [m.drawn(-.9, .9, units, units) for _ in range(4)]
+        part += [m.drawn(-.9, .9, units) if peepholes else -1
+                 for _ in range(3)]
+        part += [m.drawn(-.2, .8, units) for _ in range(4)]
+        part += [-1, -1, m.variable(1, units), m.variable(1, units)]
+        for i in (0, 4, 8, 11) if one_less else ():
+            part[i] = -1
+        m.end("UNIDIRECTIONAL_SEQUENCE_LSTM", [x, *part, -1, -1, -1, -1],
+              [1, 7, units], TANH, 0.4, 0.0, 0)
+
+
+def weights(m):
+    """Numbers of 16 bits, and matrices of which the file has some elements."""
+    x = m.input(1, 6, 7, 4)
+    y = m.op("CONV_2D", [x, m.halves(-.4, .4, 5, 3, 3, 4),
+                         m.halves(-.5, .5, 5)], [1, 6, 7, 5], SAME, 1, 1, NONE,
+             1, 1)
+    m.end("DEPTHWISE_CONV_2D", [y, m.halves(-.5, .5, 1, 3, 3, 5),
+                                m.halves(-.5, .5, 5)], [1, 6, 7, 5], SAME, 1, 1,
+          1, NONE, 1, 1)
+    m.end("PRELU", [y, m.halves(.1, .9, 1, 1, 5)], [1, 6, 7, 5])
+    flat = m.op("RESHAPE", [y, m.ints(1, 210)], [1, 210])
+    m.end("FULLY_CONNECTED", [flat, m.halves(-.3, .3, 7, 210), -1], [1, 7],
+          NONE, 0, 0)
+    m.end("FULLY_CONNECTED", [flat, m.sparse(-.3, .3, 6, 210), -1], [1, 6],
+          NONE, 0, 0)
+
+
+def numbers(m):
+    """What a model computes of shapes and constants."""
+    x = m.input(1, 4, 6, 8)
+    shape = m.op("SHAPE", [x], [4], INT32, kinds=[INT32])
+    rows = m.op("STRIDED_SLICE", [shape, m.ints(1), m.ints(2), m.ints(1)], [],
+                0, 0, 0, 0, 1, kinds=[INT32])
+    less = m.op("SUB", [rows, m.ints(1, shape=[])], [], NONE, kinds=[INT32])
+    to = m.op("PACK", [less, m.ints(-1, shape=[])], [2], 2, 0, kinds=[INT32])
+    m.end("RESHAPE", [m.op("SLICE", [x, m.ints(0, 0, 0, 0), m.ints(1, 3, 6, 8)],
+                           [1, 3, 6, 8]), to], [3, 48])
+    line = m.op("RANGE", [m.ints(0, shape=[]), m.ints(8, shape=[]),
+                          m.ints(2, shape=[])], [4], kinds=[INT32])
+    real = m.op("CAST", [line], [4], INT32, FLOAT)
+    m.end("MUL", [m.op("SLICE", [x, m.ints(0, 0, 0, 4), m.ints(1, 4, 6, 4)],
+                       [1, 4, 6, 4]), real], [1, 4, 6, 4], NONE)
+    full = m.op("FILL", [shape, m.const([], struct.pack("<f", .25))],
+                [1, 4, 6, 8])
+    m.end("ADD_N", [x, full, m.op("ZEROS_LIKE", [x], [1, 4, 6, 8])],
+          [1, 4, 6, 8])
+    m.end("REVERSE_V2", [x, m.ints(3)], [1, 4, 6, 8])
+    m.end("L2_POOL_2D", [x], [1, 2, 3, 8], VALID, 2, 2, 2, 2, NONE)
+    best = m.op("ARG_MAX", [x, m.ints(3, shape=[])], [1, 4, 6], INT32,
+                kinds=[INT32])
+    m.end("ONE_HOT", [best, m.ints(8, shape=[]),
+                      m.const([], struct.pack("<f", 2)),
+                      m.const([], struct.pack("<f", -1))], [1, 4, 6, 8], -1)
+    flat = m.op("RESHAPE", [x, m.ints(24, 8)], [24, 8])
+    m.end("EMBEDDING_LOOKUP", [m.ints(5, 0, 23), flat], [3, 8])
+    m.end("SCATTER_ND", [m.ints(*range(47, -1, -2), shape=[24, 1]), flat,
+                         m.ints(50, 8)], [50, 8])
+
+
 MODELS = {f.__name__: f for f in (
     convolutions, depthwise, pools, products, activations, elements,
     reductions, joins, shapes, resizes, transposed, batches, picks, choices,
-    recurrent)}
+    recurrent, cells, weights, numbers)}
 WHOLE = ["hello_world_float"]
 
 

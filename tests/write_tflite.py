@@ -8,7 +8,7 @@ import struct
 
 from truthlib import count, draw
 
-FLOAT, INT32, UINT8, INT8 = 0, 2, 3, 9
+FLOAT, HALF, INT32, UINT8, INT8 = 0, 1, 2, 3, 9
 SAME, VALID = 0, 1
 NONE, RELU, RELU_N1_TO_1, RELU6 = 0, 1, 2, 3
 # Operator: its number, and the number and fields of its options.
@@ -54,6 +54,12 @@ OPERATORS = {
     "FLOOR_MOD": (95, 72, ""), "GATHER_ND": (107, 83, ""),
     "SELECT_V2": (123, 98, ""), "BATCH_MATMUL": (126, 101, "bb"),
     "CUMSUM": (128, 102, "bb"),
+    "EMBEDDING_LOOKUP": (7, 0, ""), "L2_POOL_2D": (12, 5, "biiiib"),
+    "SHAPE": (77, 55, "b"), "ONE_HOT": (85, 61, "i"),
+    "ZEROS_LIKE": (93, 67, ""), "FILL": (94, 68, ""), "RANGE": (96, 73, ""),
+    "REVERSE_V2": (105, 81, ""), "ADD_N": (106, 82, ""),
+    "RANK": (110, 86, ""), "SCATTER_ND": (122, 97, ""),
+    "DENSIFY": (124, 99, ""),
 }
 
 
@@ -182,6 +188,35 @@ class Model:
         key = f"{self.name}/{len(self.tensors)}"
         return self.const(shape, draw(key, count(shape), low, high))
 
+    def halves(self, low, high, *shape):
+        """Drawn numbers of 16 bits, made numbers of 32."""
+        key = f"{self.name}/{len(self.tensors)}"
+        n = count(shape)
+        values = struct.unpack(f"<{n}f", draw(key, n, low, high))
+        part = self.const(shape, struct.pack(f"<{n}e", *values), HALF)
+        return self.op("DEQUANTIZE", [part], shape)
+
+    def sparse(self, low, high, rows, columns, kind=FLOAT):
+        """A matrix of which every row lacks some elements, made whole."""
+        key = f"{self.name}/{len(self.tensors)}"
+        n = rows * columns
+        values = struct.unpack(f"<{n}f", draw(key, n, low, high))
+        kept = [[c for c in range(columns) if (r * 7 + c * 5) % 3 == 0]
+                for r in range(rows)]
+        data = [values[r * columns + c] for r in range(rows) for c in kept[r]]
+        segments = [sum(map(len, kept[:r])) for r in range(rows + 1)]
+        part = self.const([rows, columns], struct.pack(
+            f"<{len(data)}{'e' if kind == HALF else 'f'}", *data), kind)
+        self.tensors[part].fields[6] = Table(
+            f0=Vector("i", [0, 1]),
+            f2=Vector("T", [
+                Table(f0=("b", 0), f1=("i", rows)),
+                Table(f0=("b", 1), f2=("B", 1), f4=("B", 2),
+                      f3=Table(f0=Vector("i", segments)),
+                      f5=Table(f0=Vector("H", sum(kept, [])))),
+            ]))
+        return self.op("DENSIFY", [part], [rows, columns], kinds=[kind])
+
     def variable(self, *shape):
         """What a call keeps for the next."""
         index = self.tensor(shape)
@@ -192,7 +227,7 @@ class Model:
         """The output, or for a list of shapes the outputs. `options`: values
         of the operator's fields, in order."""
         number, union, letters = OPERATORS[kind]
-        many = isinstance(shape[0], (list, tuple))
+        many = bool(shape) and isinstance(shape[0], (list, tuple))
         outs = [self.tensor(s, kind=(kinds or [FLOAT] * 9)[i])
                 for i, s in enumerate(shape if many else [shape])]
         fields = {f"f{i}": (letter, value) for i, (letter, value) in

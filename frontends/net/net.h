@@ -216,6 +216,43 @@ TensorId net_space_to_batch(Net *net, TensorId in, const int64_t block[2],
 TensorId net_batch_to_space(Net *net, TensorId in, const int64_t block[2],
                             const int64_t crop[4]);
 
+/* ---- functions.c: of TensorFlow's operators ---- */
+
+/* Slices along an axis of the file, by index; the first axes, `batch` of them,
+ * are of both. */
+TensorId net_take(Net *net, const TensorId in[2], int64_t axis, int64_t batch);
+TensorId net_gather_nd(Net *net, const TensorId in[2], int64_t batch);
+/* Zeros, and sums of slices where rows of indices say. */
+TensorId net_scatter_nd(Net *net, TensorId index, TensorId update, Shape to);
+/* The k greatest of the last axis, and where they are. */
+void net_top_k(Net *net, TensorId in, int64_t k, TensorId out[2]);
+TensorId net_cumulate(Net *net, TensorId in, int64_t axis, bool exclusive,
+                      bool reverse);
+/* So many times along each axis of the file; to a shape; backwards. */
+TensorId net_tile(Net *net, TensorId in, uint32_t n, const int64_t *times);
+TensorId net_broadcast(Net *net, TensorId in, Shape to);
+TensorId net_reverse(Net *net, TensorId in, uint32_t n, const int64_t *axis);
+TensorId net_not(Net *net, const char *part, TensorId in);
+TensorId net_unequal(Net *net, const TensorId in[2]);
+TensorId net_floor_div(Net *net, const TensorId in[2]);
+/* By a truth value the first or the second; known: constants among them. */
+TensorId net_select(Net *net, const TensorId in[3],
+                    const Const *const known[3]);
+TensorId net_log_softmax(Net *net, TensorId in);
+TensorId net_squared_difference(Net *net, const TensorId in[2]);
+TensorId net_one_hot(Net *net, TensorId index, int64_t depth, double on,
+                     double off);
+
+/* ---- aside.c ---- */
+
+/* A layer whose inputs are constants is built in a graph of its own, between
+ * these two; the second gives the values of its results, in the order of the
+ * file, by the reference evaluation. False: there are none, or it would take
+ * long. */
+Graph *net_aside(Net *net);
+bool net_back(Net *net, Graph *whole, uint32_t n, const TensorId *out,
+              Const *value);
+
 /* ---- codes: codes.c ---- */
 
 /* A graph in which each rounding to codes is a layer "identity" of its own, as

@@ -134,6 +134,29 @@ int tf_ints(Tf *tf, uint32_t i, uint32_t max, int64_t *out) {
     return (int)n;
 }
 
+bool tf_shape_in(Tf *tf, uint32_t i, Shape *out) {
+    int64_t dim[SHAPE_MAX_RANK];
+    int n = tf_ints(tf, i, SHAPE_MAX_RANK, dim);
+    *out = (Shape){.rank = n < 0 ? 0 : (uint32_t)n};
+    for (int k = 0; k < n; k++) {
+        if (dim[k] < 1 || dim[k] > INT32_MAX)
+            return net_fail(&tf->net, "its shape is out of range");
+        out->dim[k] = (uint32_t)dim[k];
+    }
+    return n >= 0 && (shape_count(out) < SHAPE_MAX_COUNT ||
+                      net_fail(&tf->net, "its shape is out of range"));
+}
+
+bool tf_number_in(Tf *tf, uint32_t i, double *out) {
+    const Const *c = tf_const(tf, i);
+    if (!c)
+        return false;
+    if (shape_count(&c->shape) != 1 || !input(tf, i)->known)
+        return net_fail(&tf->net, "its input %u must be one known number", i);
+    const_read_f64(c, out);
+    return true;
+}
+
 TensorId tf_be_const(Tf *tf, Const value, bool known) {
     tf->at->state = TF_CONST;
     tf->at->value = value;

@@ -72,6 +72,16 @@ static TensorId with_alpha(Tf *tf, int kind) {
     return net_act(&tf->net, NULL, tf_in(tf, 0), act);
 }
 
+/* log(x + 1), exp(x) - 1. */
+static TensorId shifted(Tf *tf, int is_exp) {
+    TensorId in = tf_in(tf, 0);
+    if (!is_exp)
+        in = net_affine(&tf->net, "one", in, 1, 1);
+    in = net_act(&tf->net, is_exp ? "exp" : NULL, in,
+                 (Act){.kind = is_exp ? ACT_EXP : ACT_LOG});
+    return is_exp ? net_affine(&tf->net, NULL, in, 1, -1) : in;
+}
+
 /* x^-1/2, x^2: of constants, and of tensors as powers. */
 static TensorId power(Tf *tf, int tenths) {
     Const exponent = net_number(&tf->net, tenths / 10.0);
@@ -93,12 +103,9 @@ static TensorId elements(Tf *tf, int kind) {
 }
 
 static TensorId squared_difference(Tf *tf, int kind) {
-    Const two = net_number(&tf->net, 2);
     TensorId in[2] = {tf_in(tf, 0), tf_in(tf, 1)};
     (void)kind;
-    return net_elt_const(&tf->net, ELT_POW,
-                         net_elt(&tf->net, "difference", ELT_SUB, 2, in), &two,
-                         false);
+    return net_squared_difference(&tf->net, in);
 }
 
 static TensorId add_n(Tf *tf, int kind) {
@@ -113,22 +120,6 @@ static TensorId add_n(Tf *tf, int kind) {
 static TensorId softmax(Tf *tf, int kind) {
     (void)kind;
     return net_softmax(&tf->net, tf_in(tf, 0), -1);
-}
-
-/* Rows by number, as embeddings are: of an axis told by a constant, or of the
- * first. */
-static TensorId take(Tf *tf, int has_axis) {
-    TensorId in[] = {tf_in(tf, 0), tf_in(tf, 1)};
-    int64_t axis = 0;
-    double batch = tf_num(tf, "batch_dims", 0);
-    if ((has_axis && tf_ints(tf, 2, 1, &axis) != 1) || in[0].i == NONE)
-        return NO_TENSOR;
-    Shape shape = net_shape(&tf->net, in[0]);
-    NodeId node = net_routine(&tf->net, ROUTINE_TAKE, NULL, 2, in);
-    net_number_is(&tf->net, node, "axis",
-                  (double)(axis < 0 ? axis + shape.rank : axis));
-    net_number_is(&tf->net, node, "batch", batch);
-    return net_routine_out(&tf->net, node);
 }
 
 static TensorId lrn(Tf *tf, int kind) {
@@ -161,7 +152,14 @@ static const TfOp ops[] = {
     {"StopGradient", identity, 0},
     {"PreventGradient", identity, 0},
     {"Snapshot", identity, 0},
-    {"Cast", identity, 0},
+    {"Cast", tf_cast, 0},
+    {"OnesLike", tf_like, 1},
+    {"ZerosLike", tf_like, 0},
+    {"Rank", tf_rank_of, 0},
+    {"Size", tf_rank_of, 1},
+    {"Range", tf_range, 0},
+    {"Fill", tf_fill, 0},
+    {"Prelu", tf_prelu, 0},
     {"Dropout", identity, 0},
     {"FakeQuantWithMinMaxVars", identity, 0},
     {"FakeQuantWithMinMaxArgs", identity, 0},
@@ -211,6 +209,20 @@ static const TfOp ops[] = {
     {"Abs", unary, ACT_ABS},
     {"Erf", unary, ACT_ERF},
     {"Floor", unary, ACT_FLOOR},
+    {"Ceil", unary, ACT_CEIL},
+    {"Round", unary, ACT_ROUND},
+    {"Rint", unary, ACT_ROUND},
+    {"Sign", unary, ACT_SIGN},
+    {"Sin", unary, ACT_SIN},
+    {"Cos", unary, ACT_COS},
+    {"Tan", unary, ACT_TAN},
+    {"Atan", unary, ACT_ATAN},
+    {"Sinh", unary, ACT_SINH},
+    {"Cosh", unary, ACT_COSH},
+    {"Reciprocal", unary, ACT_RECIPROCAL},
+    {"Inv", unary, ACT_RECIPROCAL},
+    {"Log1p", shifted, 0},
+    {"Expm1", shifted, 1},
     {"Rsqrt", power, -5},
     {"Square", power, 20},
     {"Add", elements, ELT_ADD},
@@ -226,9 +238,38 @@ static const TfOp ops[] = {
     {"SquaredDifference", squared_difference, 0},
     {"Softmax", softmax, 0},
     {"LRN", lrn, 0},
-    {"Gather", take, 0},
-    {"GatherV2", take, 1},
-    {"ResourceGather", take, 0},
+    {"LogSoftmax", tf_log_softmax, 0},
+    {"Gather", tf_take, 0},
+    {"GatherV2", tf_take, 1},
+    {"ResourceGather", tf_take, 0},
+    {"GatherNd", tf_gather_nd, 0},
+    {"ScatterNd", tf_scatter_nd, 0},
+    {"SparseToDense", tf_sparse, 0},
+    {"TopK", tf_top_k, 0},
+    {"TopKV2", tf_top_k, 1},
+    {"ArgMax", tf_arg, REDUCE_ARGMAX},
+    {"ArgMin", tf_arg, REDUCE_ARGMIN},
+    {"OneHot", tf_one_hot, 0},
+    {"Cumsum", tf_cumulate, 0},
+    {"Tile", tf_tile, 0},
+    {"BroadcastTo", tf_broadcast, 0},
+    {"ReverseV2", tf_reverse, 0},
+    {"Equal", tf_compare, ELT_EQUAL},
+    {"NotEqual", tf_unequal, 0},
+    {"Less", tf_compare, ELT_LESS},
+    {"LessEqual", tf_compare, ELT_LESS_EQUAL},
+    {"Greater", tf_compare, ELT_GREATER},
+    {"GreaterEqual", tf_compare, ELT_GREATER_EQUAL},
+    {"LogicalAnd", tf_compare, ELT_AND},
+    {"LogicalOr", tf_compare, ELT_OR},
+    {"LogicalNot", unary, ACT_NOT},
+    {"FloorDiv", tf_floor_div, 0},
+    {"FloorMod", tf_compare, ELT_MOD},
+    {"Mod", tf_compare, ELT_FMOD},
+    {"Select", tf_select, 0},
+    {"SelectV2", tf_select, 0},
+    {"All", tf_reduce, REDUCE_MIN},
+    {"Any", tf_reduce, REDUCE_MAX},
     {"Concat", tf_concat, 0},
     {"ConcatV2", tf_concat, 1},
     {"Reshape", tf_reshape, 0},

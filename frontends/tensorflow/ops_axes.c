@@ -4,12 +4,7 @@
 
 #include <string.h>
 
-static bool is_const(Tf *tf, uint32_t i) {
-    return tf_maybe(tf, i) != NULL;
-}
-
-/* Whole numbers as a constant of one dimension, or of none. */
-static TensorId be_ints(Tf *tf, uint32_t n, const int64_t *value, bool scalar) {
+TensorId tf_be_ints(Tf *tf, uint32_t n, const int64_t *value, bool scalar) {
     double *data = ARENA_ARRAY(tf->net.arena, double, n ? n : 1);
     for (uint32_t i = 0; i < n; i++)
         data[i] = (double)value[i];
@@ -28,7 +23,59 @@ TensorId tf_shape_of(Tf *tf, int kind) {
     Shape shape = net_shape(&tf->net, in);
     for (uint32_t i = 0; i < shape.rank; i++)
         dim[i] = shape.dim[i];
-    return be_ints(tf, shape.rank, dim, false);
+    return tf_be_ints(tf, shape.rank, dim, false);
+}
+
+/* How many axes a tensor has, or elements. */
+TensorId tf_rank_of(Tf *tf, int elements) {
+    const Const *value = tf_maybe(tf, 0);
+    TensorId in = value ? NO_TENSOR : tf_in(tf, 0);
+    if (!value && in.i == NONE)
+        return in;
+    Shape shape = value ? value->shape : net_shape(&tf->net, in);
+    int64_t n = elements ? (int64_t)shape_count(&shape) : shape.rank;
+    return tf_be_ints(tf, 1, &n, true);
+}
+
+/* A shape full of one number. */
+static TensorId be_full(Tf *tf, Shape shape, double value) {
+    return tf_be_const(
+        tf, (Const){.shape = shape, .kind = CONST_SEEDED, .mean = value}, true);
+}
+
+TensorId tf_like(Tf *tf, int number) {
+    const Const *value = tf_maybe(tf, 0);
+    TensorId in = value ? NO_TENSOR : tf_in(tf, 0);
+    if (!value && in.i == NONE)
+        return in;
+    return be_full(tf, value ? value->shape : net_shape(&tf->net, in), number);
+}
+
+TensorId tf_fill(Tf *tf, int kind) {
+    Shape to;
+    double value;
+    (void)kind;
+    if (!tf_shape_in(tf, 0, &to))
+        return NO_TENSOR;
+    if (!tf_maybe(tf, 1))
+        return net_broadcast(&tf->net, tf_in(tf, 1), to);
+    return tf_number_in(tf, 1, &value) ? be_full(tf, to, value) : NO_TENSOR;
+}
+
+TensorId tf_range(Tf *tf, int kind) {
+    double at[3];
+    (void)kind;
+    for (uint32_t i = 0; i < 3; i++)
+        if (!tf_number_in(tf, i, &at[i]))
+            return NO_TENSOR;
+    double many = at[2] < 0 || at[2] > 0 ? (at[1] - at[0]) / at[2] : -1;
+    if (!(many > 0 && many < 1 << 20))
+        return net_none(&tf->net, "has none, or too many numbers");
+    uint32_t n = (uint32_t)many + ((uint32_t)many < many);
+    float *value = ARENA_ARRAY(tf->net.arena, float, n);
+    for (uint32_t i = 0; i < n; i++)
+        value[i] = (float)(at[0] + i * at[2]);
+    return tf_be_const(tf, net_floats(&tf->net, (Shape){1, {n}}, value), true);
 }
 
 static TensorId pack_ints(Tf *tf) {
@@ -36,7 +83,7 @@ static TensorId pack_ints(Tf *tf) {
     for (uint32_t i = 0; i < tf->at->n_in; i++)
         if (tf_ints(tf, i, 1, &value[i]) != 1)
             return NO_TENSOR;
-    return be_ints(tf, tf->at->n_in, value, false);
+    return tf_be_ints(tf, tf->at->n_in, value, false);
 }
 
 /* Numbers as a shape, or tensors side by side along a new axis. */
@@ -150,21 +197,8 @@ TensorId tf_transpose(Tf *tf, int kind) {
                  : net_permute_axes(&tf->net, tf_in(tf, 0), (uint32_t)n, perm);
 }
 
-/* Of constants: the product of a shape. */
-static TensorId reduce_const(Tf *tf, int kind) {
-    int64_t value[SHAPE_MAX_RANK], result = 1;
-    int n = tf_ints(tf, 0, SHAPE_MAX_RANK, value);
-    if (kind != REDUCE_PROD || n < 0)
-        return net_none(&tf->net, "is not supported of a constant");
-    for (int i = 0; i < n && result < INT32_MAX; i++)
-        result *= value[i];
-    return be_ints(tf, 1, &result, true);
-}
-
 TensorId tf_reduce(Tf *tf, int kind) {
     int64_t axis[SHAPE_MAX_RANK];
-    if (is_const(tf, 0))
-        return reduce_const(tf, kind);
     int n = tf_ints(tf, 1, SHAPE_MAX_RANK, axis);
     bool keep =
         tf_bool(tf, "keep_dims", false) || tf_bool(tf, "keepdims", false);
@@ -276,25 +310,9 @@ static bool read_cuts(Tf *tf, uint32_t rank, Cut *cut) {
     return true;
 }
 
-/* Of a shape that the graph has computed. */
-static TensorId slice_const(Tf *tf) {
-    int64_t value[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK], first;
-    int size = tf_ints(tf, 0, SHAPE_MAX_RANK, value);
-    uint32_t n;
-    Cut cut;
-    if (size < 0 || !read_cuts(tf, 1, &cut) ||
-        !net_cut_range(&tf->net, &cut, (uint32_t)size, &first, &n))
-        return NO_TENSOR;
-    for (uint32_t i = 0; i < n; i++)
-        out[i] = value[first + i * (cut.one ? 1 : cut.step)];
-    return be_ints(tf, n, out, cut.one);
-}
-
 TensorId tf_strided_slice(Tf *tf, int kind) {
     Cut cut[SHAPE_MAX_RANK];
     (void)kind;
-    if (is_const(tf, 0))
-        return slice_const(tf);
     TensorId in = tf_in(tf, 0);
     if (in.i == NONE || !read_cuts(tf, net_shape(&tf->net, in).rank, cut))
         return NO_TENSOR;

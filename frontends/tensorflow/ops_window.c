@@ -53,6 +53,21 @@ static bool conv_padding(const Tf *tf, TensorId in, ConvAttr *a) {
 
 /* ---- what grappler fuses ---- */
 
+/* max(x, 0) + slope * min(x, 0), slopes by channel or by element. */
+static TensorId with_slope(Tf *tf, TensorId in, const Const *slope) {
+    NodeId node = net_node(&tf->net, OP_ACT, NULL, 1, &in);
+    if (node.i == NONE || !slope)
+        return NO_TENSOR;
+    graph_node(tf->net.g, node)->act.kind = ACT_PRELU;
+    net_const(&tf->net, node, CONST_SLOPE, slope);
+    return net_out(&tf->net, node);
+}
+
+TensorId tf_prelu(Tf *tf, int kind) {
+    (void)kind;
+    return with_slope(tf, tf_in(tf, 0), tf_const(tf, 1));
+}
+
 static TensorId fused_act(Tf *tf, const char *name, TensorId in) {
     static const struct {
         const char *name;
@@ -64,6 +79,8 @@ static TensorId fused_act(Tf *tf, const char *name, TensorId in) {
         {"Sigmoid", {.kind = ACT_SIGMOID}},
         {"Tanh", {.kind = ACT_TANH}},
     };
+    if (!strcmp(name, "Prelu"))
+        return with_slope(tf, in, tf_const(tf, tf->at->n_in - 1));
     if (!strcmp(name, "LeakyRelu"))
         return net_act(&tf->net, name, in,
                        (Act){.kind = ACT_LEAKY,

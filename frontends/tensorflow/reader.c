@@ -141,7 +141,7 @@ static void build_node(Tf *tf, TfNode *node) {
                  "this operator is not supported; --shape %s=1x... makes it a "
                  "call of a function of yours",
                  node->name);
-    if (!known || inputs_failed(tf, node))
+    if (!known || inputs_failed(tf, node) || (op && tf_fold_node(tf, op)))
         return;
     TensorId out = op ? op->build(tf, op->kind) : call(tf, node);
     if (node->state != TF_NOT_BUILT)

@@ -63,6 +63,9 @@ const Const *tf_maybe(Tf *tf, uint32_t i);
 const Const *tf_const(Tf *tf, uint32_t i);
 /* Constants whose values count, as axes do: how many, -1 after an error. */
 int tf_ints(Tf *tf, uint32_t i, uint32_t max, int64_t *out);
+/* The same as a shape; as one number. */
+bool tf_shape_in(Tf *tf, uint32_t i, Shape *out);
+bool tf_number_in(Tf *tf, uint32_t i, double *out);
 /* Makes the node a constant; NO_TENSOR, to be returned. */
 TensorId tf_be_const(Tf *tf, Const value, bool known);
 
@@ -76,28 +79,42 @@ const ProtoMessage *tf_parse(Tf *tf, Bytes bytes, const ProtoSchema *schema);
  * opened; keys of variables. */
 bool tf_read_saved(Tf *tf, const ProtoMessage *model);
 /* values.c */
+/* Names of types by their numbers. */
+extern const char *const tf_type_names[];
 TensorId tf_constant(Tf *tf, int kind);
 TensorId tf_variable(Tf *tf, int kind);
 /* An EltKind of two constants, one of which may be a single number. */
 TensorId tf_fold(Tf *tf, int kind);
 TensorId tf_fold_two(Tf *tf, int kind, const Const *a, const Const *b);
 bool tf_all_known(Tf *tf);
+/* Builds the node, whose inputs are all known, by the reference evaluation:
+ * a constant. False where it is to be built like any other. */
+typedef struct TfOp TfOp;
+bool tf_fold_node(Tf *tf, const TfOp *op);
 /* tfjs' manifest and its files, beside the JSON. */
 void tf_read_manifest(Tf *tf, const cJSON *json);
 
 typedef TensorId TfBuild(Tf *tf, int kind);
-typedef struct TfOp {
+struct TfOp {
     const char *name;
     TfBuild *build;
     int kind;
-} TfOp;
+};
 /* ops.c: NULL if it is not known. */
 const TfOp *tf_find_op(const char *name);
 /* ops_window.c */
-TfBuild tf_conv, tf_deconv, tf_pool, tf_matmul, tf_bias_add, tf_batch_norm;
+TfBuild tf_conv, tf_deconv, tf_pool, tf_matmul, tf_bias_add, tf_batch_norm,
+    tf_prelu;
 /* ops_axes.c */
 TfBuild tf_concat, tf_reshape, tf_squeeze, tf_transpose, tf_reduce, tf_pad,
     tf_mirror_pad, tf_resize, tf_blocks, tf_slice, tf_strided_slice, tf_split,
-    tf_expand, tf_shape_of, tf_pack, tf_unpack, tf_split_v, tf_batches;
+    tf_expand, tf_shape_of, tf_rank_of, tf_pack, tf_unpack, tf_split_v,
+    tf_batches, tf_range, tf_fill, tf_like;
+/* Whole numbers as a constant of one dimension, or of none; NO_TENSOR. */
+TensorId tf_be_ints(Tf *tf, uint32_t n, const int64_t *value, bool scalar);
+/* ops_index.c */
+TfBuild tf_take, tf_gather_nd, tf_scatter_nd, tf_sparse, tf_top_k, tf_arg,
+    tf_one_hot, tf_cumulate, tf_tile, tf_broadcast, tf_reverse, tf_compare,
+    tf_unequal, tf_floor_div, tf_select, tf_cast, tf_log_softmax;
 
 #endif

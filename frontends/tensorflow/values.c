@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* By the number of the type. */
-static const char *const type_names[] = {
+const char *const tf_type_names[] = {
     "DT_INVALID", "DT_FLOAT",   "DT_DOUBLE", "DT_INT32",      "DT_UINT8",
     "DT_INT16",   "DT_INT8",    "DT_STRING", "DT_COMPLEX64",  "DT_INT64",
     "DT_BOOL",    "DT_QINT8",   "DT_QUINT8", "DT_QINT32",     "DT_BFLOAT16",
@@ -123,7 +123,7 @@ static TensorId read_bytes(Tf *tf, const Type *type, Shape shape, Bytes bytes) {
 
 static TensorId read_tensor(Tf *tf, const ProtoMessage *tensor) {
     uint32_t number = 0;
-    proto_enum(tf->net.diag, tensor, "dtype", type_names, &number);
+    proto_enum(tf->net.diag, tensor, "dtype", tf_type_names, &number);
     const Type *type = find_type(number);
     Const c = {.kind = CONST_F32};
     c.shape = tf_shape(
@@ -367,4 +367,34 @@ TensorId tf_fold_two(Tf *tf, int kind, const Const *a, const Const *b) {
 TensorId tf_fold(Tf *tf, int kind) {
     const Const *a = tf_const(tf, 0), *b = tf_const(tf, 1);
     return a && b ? tf_fold_two(tf, kind, a, b) : NO_TENSOR;
+}
+
+/* Whether all inputs are single numbers without axes; so is what elements are
+ * made of them. */
+static bool no_axes(const Tf *tf) {
+    for (uint32_t i = 0; i < tf->at->n_in; i++)
+        if (tf->node[tf->at->in[i].node].value.shape.rank)
+            return false;
+    return true;
+}
+
+bool tf_fold_node(Tf *tf, const TfOp *op) {
+    TfNode *node = tf->at;
+    Const value;
+    if (!tf_all_known(tf))
+        return false;
+    Graph *whole = net_aside(&tf->net);
+    TensorId out = op->build(tf, op->kind);
+    uint32_t many = node->n_out;
+    bool folds = net_back(&tf->net, whole, 1, &out, &value);
+    if (node->state != TF_NOT_BUILT)
+        return true;
+    node->n_out = 0;
+    node->out = NULL;
+    if (!folds || many > 1)
+        return out.i == NONE;
+    if (no_axes(tf) && shape_count(&value.shape) == 1)
+        value.shape.rank = 0;
+    tf_be_const(tf, value, true);
+    return true;
 }

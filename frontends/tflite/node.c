@@ -14,13 +14,21 @@ TflTensor *tfl_tensor(Tfl *t, uint32_t i) {
     return id >= 0 && (uint32_t)id < t->n ? &t->tensor[id] : NULL;
 }
 
-const Const *tfl_const(Tfl *t, uint32_t i) {
+bool tfl_known(const TflTensor *tensor) {
+    return tensor->data.at || tensor->has_value;
+}
+
+const Const *tfl_maybe(Tfl *t, uint32_t i) {
     TflTensor *tensor = tfl_tensor(t, i);
-    if (!tensor || !tensor->data.at) {
+    return tensor && tfl_known(tensor) && tfl_values(t, tensor) ? &tensor->value
+                                                                : NULL;
+}
+
+const Const *tfl_const(Tfl *t, uint32_t i) {
+    const TflTensor *tensor = tfl_tensor(t, i);
+    if (!tensor || !tfl_known(tensor))
         net_fail(&t->net, "its input %u must be a constant", i);
-        return NULL;
-    }
-    return tfl_values(t, tensor) ? &tensor->value : NULL;
+    return tfl_maybe(t, i);
 }
 
 void tfl_set_quant(Tfl *t, uint32_t known, TensorId made, const Quant *quant) {
@@ -40,20 +48,40 @@ TensorId tfl_in(Tfl *t, uint32_t i) {
     TflTensor *tensor = tfl_tensor(t, i);
     if (!tensor)
         return net_none(&t->net, "its input %u is missing", i);
-    if (tensor->made.i != NONE || !tensor->data.at)
+    if (tensor->made.i != NONE || !tfl_known(tensor))
         return tensor->made;
     uint32_t known = t->net.g->tensor.n;
     const Const *value = tfl_const(t, i);
-    if (value)
-        tensor->made = net_constant(&t->net, "constant", value);
-    if (tensor->made.i != NONE)
-        tfl_set_quant(t, known, tensor->made, &tensor->quant);
-    return tensor->made;
+    TensorId made =
+        value ? net_constant(&t->net, "constant", value) : NO_TENSOR;
+    if (made.i != NONE)
+        tfl_set_quant(t, known, made, &tensor->quant);
+    if (!t->aside)
+        tensor->made = made;
+    return made;
+}
+
+/* Of constants that the graph has computed. */
+static int ints_of(Tfl *t, const Const *c, uint32_t max, int64_t *out) {
+    double value[2 * SHAPE_MAX_RANK];
+    uint64_t n = shape_count(&c->shape);
+    if (n > max || n > sizeof value / sizeof *value) {
+        net_fail(&t->net, "has more than %u numbers where they must be few",
+                 max);
+        return -1;
+    }
+    const_read_f64(c, value);
+    for (uint64_t k = 0; k < n; k++)
+        out[k] = value[k] > -0x1p40 && value[k] < 0x1p40 ? (int64_t)value[k]
+                                                         : INT32_MAX;
+    return (int)n;
 }
 
 int tfl_ints(Tfl *t, uint32_t i, uint32_t max, int64_t *out) {
     const TflTensor *tensor = tfl_tensor(t, i);
     bool wide = tensor && tensor->type == 4;
+    if (tensor && !tensor->data.at && tensor->has_value)
+        return ints_of(t, &tensor->value, max, out);
     if (!tensor || !tensor->data.at || (tensor->type != 2 && !wide)) {
         net_fail(&t->net, "its input %u must be constant whole numbers", i);
         return -1;
@@ -70,8 +98,21 @@ int tfl_ints(Tfl *t, uint32_t i, uint32_t max, int64_t *out) {
     return (int)n;
 }
 
+bool tfl_shape_in(Tfl *t, uint32_t i, Shape *out) {
+    int64_t dim[SHAPE_MAX_RANK];
+    int n = tfl_ints(t, i, SHAPE_MAX_RANK, dim);
+    *out = (Shape){.rank = n < 0 ? 0 : (uint32_t)n};
+    for (int k = 0; k < n; k++) {
+        if (dim[k] < 1 || dim[k] > INT32_MAX)
+            return net_fail(&t->net, "its shape is out of range");
+        out->dim[k] = (uint32_t)dim[k];
+    }
+    return n >= 0 && (shape_count(out) < SHAPE_MAX_COUNT ||
+                      net_fail(&t->net, "its shape is out of range"));
+}
+
 bool tfl_codes(Tfl *t, uint32_t i, Const *out) {
-    const TflTensor *tensor = tfl_tensor(t, i);
+    TflTensor *tensor = tfl_tensor(t, i);
     if (tensor && tensor->data.at && tfl_coded(t, tensor, out))
         return true;
     const Const *value = tfl_const(t, i);

@@ -82,7 +82,7 @@ static TensorId conv(Tfl *t, int depthwise) {
 static bool asked_size(Tfl *t, int64_t size[4]) {
     int32_t id = flat_at_i32(&t->flat, t->out, 0);
     const Shape *out = &t->tensor[id].shape;
-    if (tfl_tensor(t, 0) && tfl_tensor(t, 0)->data.at)
+    if (tfl_tensor(t, 0) && tfl_known(tfl_tensor(t, 0)))
         return tfl_ints(t, 0, 4, size) == 4;
     for (uint32_t i = 0; i < 4; i++)
         size[i] = shape_dim(out, i);
@@ -113,16 +113,33 @@ static TensorId transpose_conv(Tfl *t, int kind) {
     return tfl_fused(t, 3, out);
 }
 
-static TensorId pool(Tfl *t, int kind) {
-    TensorId in = tfl_in(t, 0);
-    PoolAttr a = {.kind = (PoolKind)kind};
+static PoolAttr window_of(Tfl *t, TensorId in, PoolKind kind) {
+    PoolAttr a = {.kind = kind};
     for (uint32_t i = 0; i < 2; i++) {
         a.stride[i] = (uint32_t)tfl_option(t, 2 - i, 1);
         a.kernel[i] = (uint32_t)tfl_option(t, 4 - i, 1);
     }
     if (!is_valid(t))
         net_same_pool(&t->net, in, &a);
+    return a;
+}
+
+static TensorId pool(Tfl *t, int kind) {
+    TensorId in = tfl_in(t, 0);
+    PoolAttr a = window_of(t, in, (PoolKind)kind);
     return tfl_fused(t, 5, net_pool(&t->net, in, &a));
+}
+
+/* The root of the mean of squares. */
+static TensorId l2_pool(Tfl *t, int kind) {
+    const Const two = net_number(&t->net, 2);
+    TensorId in = tfl_in(t, 0);
+    PoolAttr a = window_of(t, in, POOL_AVG);
+    (void)kind;
+    in = net_elt_const(&t->net, ELT_POW, in, &two, false);
+    return tfl_fused(t, 5,
+                     net_act(&t->net, NULL, net_pool(&t->net, in, &a),
+                             (Act){.kind = ACT_SQRT}));
 }
 
 static TensorId fully_connected(Tfl *t, int kind) {
@@ -149,7 +166,7 @@ static TensorId fully_connected(Tfl *t, int kind) {
 
 static bool is_constant(Tfl *t, uint32_t i) {
     const TflTensor *tensor = tfl_tensor(t, i);
-    return tensor && tensor->data.at && tensor->made.i == NONE;
+    return tensor && tfl_known(tensor) && tensor->made.i == NONE;
 }
 
 static TensorId elements(Tfl *t, int kind) {
@@ -174,14 +191,25 @@ static TensorId unary(Tfl *t, int act) {
     return net_act(&t->net, NULL, tfl_in(t, 0), (Act){.kind = (ActKind)act});
 }
 
+static TensorId add_n(Tfl *t, int kind) {
+    TensorId *in = ARENA_ARRAY(t->net.arena, TensorId, t->in.n);
+    for (uint32_t i = 0; i < t->in.n; i++)
+        in[i] = tfl_in(t, i);
+    return t->in.n == 1 ? net_identity(&t->net, in[0])
+                        : net_elt(&t->net, NULL, (EltKind)kind, t->in.n, in);
+}
+
 static TensorId leaky(Tfl *t, int kind) {
     Act act = {.kind = (ActKind)kind,
                .alpha = (double)flat_f32(&t->flat, t->options, 0, 0)};
     if (kind == ACT_ELU)
         act.alpha = 1;
-    if (kind == ACT_CLIP)
-        act = (Act){.kind = ACT_CLIP, .lo = -1, .hi = 1};
     return net_act(&t->net, NULL, tfl_in(t, 0), act);
+}
+
+static TensorId clip(Tfl *t, int lo) {
+    return net_act(&t->net, NULL, tfl_in(t, 0),
+                   (Act){.kind = ACT_CLIP, .lo = lo, .hi = 1});
 }
 
 static TensorId gelu(Tfl *t, int kind) {
@@ -257,15 +285,17 @@ static const TflOp ops[] = {
     {4, "DEPTHWISE_CONV_2D", conv, 1},
     {5, "DEPTH_TO_SPACE", tfl_blocks, 0},
     {6, "DEQUANTIZE", identity, 0},
+    {7, "EMBEDDING_LOOKUP", tfl_lookup, 0},
     {8, "FLOOR", unary, ACT_FLOOR},
     {9, "FULLY_CONNECTED", fully_connected, 0},
     {11, "L2_NORMALIZATION", tfl_l2_norm, 0},
+    {12, "L2_POOL_2D", l2_pool, 0},
     {13, "LOCAL_RESPONSE_NORMALIZATION", lrn, 0},
     {14, "LOGISTIC", unary, ACT_SIGMOID},
     {17, "MAX_POOL_2D", pool, POOL_MAX},
     {18, "MUL", elements, ELT_MUL},
     {19, "RELU", unary, ACT_RELU},
-    {20, "RELU_N1_TO_1", leaky, ACT_CLIP},
+    {20, "RELU_N1_TO_1", clip, -1},
     {21, "RELU6", unary, ACT_RELU6},
     {22, "RESHAPE", tfl_reshape, 0},
     {23, "RESIZE_BILINEAR", tfl_resize, 1},
@@ -311,19 +341,25 @@ static const TflOp ops[] = {
     {74, "SUM", tfl_reduce, REDUCE_SUM},
     {75, "SQRT", unary, ACT_SQRT},
     {76, "RSQRT", power, -5},
+    {77, "SHAPE", tfl_shape_of, 0},
     {78, "POW", elements, ELT_POW},
     {79, "ARG_MIN", tfl_arg, REDUCE_ARGMIN},
     {81, "REDUCE_PROD", tfl_reduce, REDUCE_PROD},
     {82, "REDUCE_MAX", tfl_reduce, REDUCE_MAX},
     {83, "PACK", tfl_pack, 0},
     {84, "LOGICAL_OR", tfl_compare, ELT_OR},
+    {85, "ONE_HOT", tfl_one_hot, 0},
     {86, "LOGICAL_AND", tfl_compare, ELT_AND},
     {87, "LOGICAL_NOT", unary, ACT_NOT},
     {88, "UNPACK", tfl_unpack, 0},
     {89, "REDUCE_MIN", tfl_reduce, REDUCE_MIN},
     {90, "FLOOR_DIV", tfl_floor_div, ELT_DIV},
+    {91, "REDUCE_ANY", tfl_reduce, REDUCE_MAX},
     {92, "SQUARE", power, 20},
+    {93, "ZEROS_LIKE", tfl_zeros, 0},
+    {94, "FILL", tfl_fill, 0},
     {95, "FLOOR_MOD", tfl_compare, ELT_MOD},
+    {96, "RANGE", tfl_range, 0},
     {97, "RESIZE_NEAREST_NEIGHBOR", tfl_resize, 0},
     {98, "LEAKY_RELU", leaky, ACT_LEAKY},
     {99, "SQUARED_DIFFERENCE", squared_difference, 0},
@@ -331,16 +367,23 @@ static const TflOp ops[] = {
     {101, "ABS", unary, ACT_ABS},
     {102, "SPLIT_V", tfl_split_v, 0},
     {104, "CEIL", unary, ACT_CEIL},
+    {105, "REVERSE_V2", tfl_reverse, 0},
+    {106, "ADD_N", add_n, ELT_ADD},
     {107, "GATHER_ND", tfl_gather_nd, 0},
     {108, "COS", unary, ACT_COS},
+    {110, "RANK", tfl_rank_of, 0},
     {111, "ELU", leaky, ACT_ELU},
     {114, "QUANTIZE", identity, 0},
     {116, "ROUND", unary, ACT_ROUND},
     {117, "HARD_SWISH", unary, ACT_HARD_SWISH},
+    {122, "SCATTER_ND", tfl_scatter_nd, 0},
     {123, "SELECT_V2", tfl_select, 0},
+    {124, "DENSIFY", tfl_densify, 0},
     {126, "BATCH_MATMUL", tfl_batch_matmul, 0},
     {128, "CUMSUM", tfl_cumulate, 0},
+    {130, "BROADCAST_TO", tfl_broadcast, 0},
     {150, "GELU", gelu, 0},
+    {152, "RELU_0_TO_1", clip, 0},
     {158, "SIGN", unary, ACT_SIGN},
 };
 

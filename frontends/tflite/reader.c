@@ -90,7 +90,7 @@ static uint32_t code_of(Tfl *t, uint32_t index) {
 static bool inputs_failed(Tfl *t) {
     for (uint32_t i = 0; i < t->in.n; i++) {
         const TflTensor *tensor = tfl_tensor(t, i);
-        if (tensor && tensor->made.i == NONE && !tensor->data.at &&
+        if (tensor && tensor->made.i == NONE && !tfl_known(tensor) &&
             !tensor->variable)
             return true;
     }
@@ -164,7 +164,7 @@ static void build_op(Tfl *t, uint32_t table) {
     if (t->flat.bad || !out)
         return;
     net_at(&t->net, out->name, op ? op->name : "?", place(t, table));
-    if (inputs_failed(t) || out->made.i != NONE)
+    if (inputs_failed(t) || out->made.i != NONE || (op && tfl_fold(t, op)))
         return;
     if (!op) {
         call_op(t, code, index);
@@ -195,8 +195,15 @@ static void mark_outputs(Tfl *t, uint32_t graph) {
     FlatVector outputs = flat_vector(&t->flat, graph, GRAPH_OUTPUTS, 4);
     for (uint32_t i = 0; i < outputs.n; i++) {
         int32_t id = flat_at_i32(&t->flat, outputs, i);
-        if (id >= 0 && (uint32_t)id < t->n && t->tensor[id].made.i != NONE)
-            graph_mark_output(t->net.g, t->tensor[id].made);
+        if (id < 0 || (uint32_t)id >= t->n)
+            continue;
+        TflTensor *tensor = &t->tensor[id];
+        if (tensor->made.i == NONE && tensor->has_value) {
+            net_at(&t->net, tensor->name, "output", place(t, tensor->table));
+            tensor->made = net_constant(&t->net, NULL, &tensor->value);
+        }
+        if (tensor->made.i != NONE)
+            graph_mark_output(t->net.g, tensor->made);
     }
     if (!t->net.g->output.n && !diag_errors(t->net.diag))
         diag_error(t->net.diag, place(t, 0), "nothing makes its outputs");

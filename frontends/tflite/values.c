@@ -121,6 +121,8 @@ bool tfl_values(Tfl *t, TflTensor *tensor) {
     const Type *type = find_type(tensor->type);
     if (tensor->has_value)
         return true;
+    if (type && !tfl_fill_in(t, tensor, type->size))
+        return false;
     if (!check(t, tensor, type))
         return false;
     tensor->value = (Const){.shape = tensor->shape, .kind = CONST_F32};
@@ -162,10 +164,11 @@ static bool narrow(Tfl *t, const TflTensor *tensor, const void **out) {
     return true;
 }
 
-bool tfl_coded(Tfl *t, const TflTensor *tensor, Const *out) {
+bool tfl_coded(Tfl *t, TflTensor *tensor, Const *out) {
     const Type *type = find_type(tensor->type);
     Scales s = read_scales(t, tensor);
-    if (!is_coded(t, tensor, &s) || !is_whole(tensor, type))
+    if (!is_coded(t, tensor, &s) || !tfl_fill_in(t, tensor, type->size) ||
+        !is_whole(tensor, type))
         return false;
     *out = (Const){.shape = tensor->shape,
                    .kind = type->code,
