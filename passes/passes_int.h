@@ -16,6 +16,7 @@ extern const RuleSet *const rule_sets[]; /* all, in order; NULL at the end */
 bool bands_run(Graph *g, PassContext *context);
 /* The pass of channels.c. */
 bool channels_run(Graph *g, PassContext *context);
+bool parts_run(Graph *g, PassContext *context);
 /* The pass of canon.c. */
 bool canon_run(Graph *g, PassContext *context);
 /* The pass of volumes.c. */

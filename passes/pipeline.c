@@ -49,6 +49,9 @@ const Pass passes[] = {
     {"split", run_split, 0, 0, 0, "sums of many become sums of two"},
     {"fuse", run_fuse, FACT_NO_BN, FACT_FUSED, 0,
      "activations go into the instruction before them"},
+    {"parts", parts_run, FACT_FUSED, 0, 0,
+     "convolutions of which others take parts make these by themselves where "
+     "they are large"},
     {"channels", channels_run, FACT_FUSED, 0, 0,
      "convolutions of too many channels become sums, or concats, of several"},
     {"bands", bands_run, FACT_FUSED, 0, 0,

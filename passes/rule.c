@@ -118,6 +118,13 @@ static bool has_terms(const Node *node) {
     return node->attr.elt.kind == ELT_SUB || node->attr.elt.coeff;
 }
 
+/* A quotient may be a product with what a layer of its own inverts. */
+static uint64_t inverting(const Match *m, const Node *node) {
+    if (node->attr.elt.kind != ELT_DIV)
+        return 0;
+    return 8 + square(shape_count(&graph_tensor(m->g, node->in[1])->shape));
+}
+
 /* Squares, so that a whole weighs more than its parts: a pool than pools of
  * some channels each, an activation likewise, a sum of many than sums of fewer.
  * A convolution that
@@ -143,11 +150,13 @@ static uint64_t weight(const Match *m, const Node *node) {
                smallness(&graph_tensor(g, node->out[0])->shape);
     case OP_ELTWISE:
         return base + 2 * square(node->n_in) + puts_small_first(g, node) +
-               16 * has_terms(node);
+               16 * has_terms(node) + inverting(m, node);
     case OP_REDUCE:
         return base + 2048 * (1 + square(channels)) + 1024;
     case OP_MIX: /* of several heads may become some of one */
         return base + 4096 * square(node->attr.mix.groups);
+    case OP_GATHER: /* one with factors may be one without, and a scale */
+        return base + (quant_picks(g, node) ? 0 : 4);
     case OP_SLICE:
         return base + (m->context->spec != NULL);
     case OP_ACT:

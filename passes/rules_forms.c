@@ -2,7 +2,8 @@
  * them.
  *
  * - A slice of channels is a gather of channels; one of what another gathers
- *   takes it from where that one does.
+ *   takes it from where that one does. Factors of a gather (zeros, where
+ *   channels are padded) are a scale behind it.
  * - A mean or a maximum over height and width is a global pool.
  * - What is one number by channel is the second operand.
  * - A difference, or a sum with coefficients, is a sum of scaled operands.
@@ -75,6 +76,49 @@ static void gather_slice(Match *m) {
     for (uint32_t k = 0; k < n; k++)
         index[k] = begin + k;
     become_gather(m, 0, node->in[0], n, index);
+}
+
+/* A gather of volumes with factors. */
+static bool gathers_with_factors(const Match *m) {
+    const Node *node = match_node(m, 0);
+    return has_engine(m, HW_OP_GATHER) && has_engine(m, HW_OP_SCALE) &&
+           node->attr.gather.axis == 1 && node->attr.gather.taps == 1 &&
+           node->constant[CONST_INDEX].i != NONE &&
+           node->constant[CONST_VALUE].i != NONE &&
+           is_volume(&match_in(m, 0)->shape) && !quant_picks(m->g, node);
+}
+
+static void scale_gathered(Match *m) {
+    Node *node = match_node(m, 0);
+    uint32_t n = node->attr.gather.n;
+    const double *index = read_constant(m, node->constant[CONST_INDEX], n, 0);
+    const double *factor = read_constant(m, node->constant[CONST_VALUE], n, 0);
+    TensorId from = node->in[0];
+    const NewNode gather = {
+        .op = OP_GATHER,
+        .name = "gathered",
+        .n_in = 1,
+        .in = &from,
+        .attr = {.gather = {.axis = 1, .n = n, .taps = 1}},
+        .gloss = "X__gathered are the channels of X before its factors"};
+    TensorId in = match_add(m, 0, &gather);
+    ConstId indices = table(m, n, index);
+    ConstId ones = constant_of(m->g, (Shape){2, {n, 1}}, 1, 0);
+    Const scales = {.shape = shape_of(n),
+                    .kind = CONST_F64,
+                    .data = ARENA_COPY(m->g->arena, double, factor, n)};
+    ConstId scale = graph_add_const(m->g, scales);
+    Node *made = graph_node(m->g, graph_tensor(m->g, in)->producer);
+    made->constant[CONST_INDEX] = indices;
+    made->constant[CONST_VALUE] = ones;
+    node = match_node(m, 0);
+    node->op = OP_SCALE;
+    node->attr = (Attrs){0};
+    node->no_bias = true;
+    node->in = ARENA_COPY(m->g->arena, TensorId, &in, 1);
+    for (uint32_t role = 0; role < CONST_ROLES; role++)
+        node->constant[role] = NO_CONST;
+    node->constant[CONST_SCALE] = scale;
 }
 
 /* ---- reductions ---- */
@@ -186,6 +230,79 @@ static void scale_terms(Match *m) {
         match_node(m, 0)->in[k] = term;
     }
     match_node(m, 0)->attr.elt = (EltAttr){ELT_ADD, NULL};
+}
+
+/* ---- quotients, the smaller of two ---- */
+
+static TensorId add_act(Match *m, TensorId in, ActKind kind, const char *name,
+                        const char *gloss) {
+    const NewNode node = {.op = OP_ACT,
+                          .name = name,
+                          .n_in = 1,
+                          .in = &in,
+                          .act = {.kind = kind},
+                          .gloss = gloss};
+    return match_add(m, 0, &node);
+}
+
+/* Whether an engine multiplies the operands, in either order. */
+static bool multiplies(const Match *m) {
+    Node node = *match_node(m, 0);
+    TensorId in[] = {node.in[0], node.in[1]}, turned[] = {in[1], in[0]};
+    const Shape *out = &match_out(m, 0)->shape;
+    node.attr.elt = (EltAttr){ELT_MUL, NULL};
+    node.in = in;
+    if (candidate_engine(m, &node, &graph_tensor(m->g, in[0])->shape, out) >= 0)
+        return true;
+    node.in = turned;
+    return candidate_engine(m, &node, &graph_tensor(m->g, in[1])->shape, out) >=
+           0;
+}
+
+static bool divides(const Match *m) {
+    Node quotient = *match_node(m, 0), act = {.op = OP_ACT, .name = "inverse"};
+    if (quotient.attr.elt.kind != ELT_DIV || quotient.n_in != 2 ||
+        quotient.attr.elt.coeff || !multiplies(m))
+        return false;
+    act.act = (Act){.kind = ACT_RECIPROCAL};
+    act.n_in = act.n_out = 1;
+    act.in = act.out = &quotient.in[1];
+    const Shape *shape = &graph_tensor(m->g, quotient.in[1])->shape;
+    return candidate_engine(m, &act, shape, shape) >= 0;
+}
+
+static void multiply_by_inverse(Match *m) {
+    TensorId inverse =
+        add_act(m, match_node(m, 0)->in[1], ACT_RECIPROCAL, "inverse",
+                "X__inverse is 1 / the second operand of the quotient X");
+    Node *node = match_node(m, 0);
+    node->in[1] = inverse;
+    node->attr.elt = (EltAttr){ELT_MUL, NULL};
+}
+
+/* ---- negatives ---- */
+
+static Node negative(const Match *m) {
+    Node node = *match_node(m, 0);
+    node.op = OP_SCALE;
+    node.act = (Act){0};
+    node.no_bias = true;
+    return node;
+}
+
+static bool negates(const Match *m) {
+    const Shape *shape = &match_in(m, 0)->shape;
+    Node node = negative(m);
+    return match_node(m, 0)->act.kind == ACT_NEG && shape->rank == 4 &&
+           match_engine(m, 0) < 0 &&
+           candidate_engine(m, &node, shape, shape) >= 0;
+}
+
+static void scale_by_minus_one(Match *m) {
+    uint32_t n = shape_dim(&match_in(m, 0)->shape, 1);
+    ConstId scale = constant_of(m->g, shape_of(n), -1, 0);
+    *match_node(m, 0) = negative(m);
+    match_node(m, 0)->constant[CONST_SCALE] = scale;
 }
 
 /* ---- transposed convolutions ---- */
@@ -312,6 +429,13 @@ static const Rule rules[] = {
      is_slice_of_channels,
      gather_slice,
      "some channels, where an engine gathers channels"},
+    {"gather-with-factors",
+     1,
+     {OPS(GATHER)},
+     gathers_with_factors,
+     scale_gathered,
+     "channels by index, then factors, of which those of channels that are "
+     "padded are 0"},
     {"reduce-plane",
      1,
      {OPS(REDUCE)},
@@ -330,6 +454,18 @@ static const Rule rules[] = {
      has_terms,
      scale_terms,
      "engines add without coefficients: operands are scaled before"},
+    {"quotient",
+     1,
+     {OPS(ELTWISE)},
+     divides,
+     multiply_by_inverse,
+     "engines multiply by 1 / x where they know that function"},
+    {"negative",
+     1,
+     {OPS(ACT)},
+     negates,
+     scale_by_minus_one,
+     "-x is x times -1"},
     {"cut-evenly",
      1,
      {OPS(DECONV)},

@@ -70,6 +70,29 @@ static TensorId with_channels(Net *net, EltKind kind, TensorId in,
     return net_out(net, id);
 }
 
+/* Powers that are simpler functions, and bounds. NO_TENSOR: others. */
+static TensorId simpler(Net *net, EltKind kind, TensorId in, double v) {
+    TensorId twice[] = {in, in};
+    const double powers[] = {1, 2, 0.5, -1, -0.5};
+    uint32_t at = 0;
+    if (kind == ELT_MAX)
+        return net_act(net, NULL, in,
+                       (Act){.kind = ACT_CLIP, .lo = v, .hi = INFINITY});
+    if (kind == ELT_MIN)
+        return net_act(net, NULL, in,
+                       (Act){.kind = ACT_CLIP, .lo = -INFINITY, .hi = v});
+    while (at < 5 && (v < powers[at] || v > powers[at]))
+        at++;
+    if (kind != ELT_POW || at == 5)
+        return NO_TENSOR;
+    if (at < 2)
+        return at ? net_elt(net, NULL, ELT_MUL, 2, twice)
+                  : net_identity(net, in);
+    if (at != 3)
+        in = net_act(net, at == 2 ? NULL : "root", in, (Act){.kind = ACT_SQRT});
+    return at == 2 ? in : net_act(net, NULL, in, (Act){.kind = ACT_RECIPROCAL});
+}
+
 TensorId net_elt_const(Net *net, EltKind kind, TensorId in, const Const *value,
                        bool first) {
     bool linear = kind == ELT_ADD || kind == ELT_MUL || kind == ELT_SUB ||
@@ -77,8 +100,13 @@ TensorId net_elt_const(Net *net, EltKind kind, TensorId in, const Const *value,
     double number;
     if (in.i == NONE)
         return in;
-    if (linear && is_number(value, &number))
-        return with_number(net, kind, in, number, first);
+    if (is_number(value, &number)) {
+        TensorId simple = linear  ? with_number(net, kind, in, number, first)
+                          : first ? NO_TENSOR
+                                  : simpler(net, kind, in, number);
+        if (linear || simple.i != NONE)
+            return simple;
+    }
     if (linear && by_channel(net, in, value) && !(kind == ELT_SUB && first))
         return with_channels(net, kind, in, value);
     TensorId constant = net_constant(net, "constant", value);

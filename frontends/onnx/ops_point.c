@@ -286,16 +286,44 @@ bool onnx_pow(Onnx *x, OnnxNode *n) {
     TensorId out = NO_TENSOR;
     if (power == 0.5)
         out = onnx_act(x, n, in, (Act){.kind = ACT_SQRT});
-    else if (power == 2)
+    else if (power == 2 || power == 3)
         out = onnx_binary(x, n, ELT_MUL, in, in);
+    else if (power == -1 || power == -0.5)
+        out = onnx_act(
+            x, n,
+            power == -1 ? in : onnx_act(x, n, in, (Act){.kind = ACT_SQRT}),
+            (Act){.kind = ACT_RECIPROCAL});
     else
         out = onnx_binary(x, n, ELT_POW, in,
                           at_axis(x, n, onnx_tensor_in(x, n, 1)));
+    if (power == 3)
+        out = onnx_binary(x, n, ELT_MUL, out, in);
     return onnx_set(x, n, 0, out, NULL);
 }
 
+/* A bound that is one number cuts; NO_TENSOR and no error where it is none. */
+static TensorId bounded(Onnx *x, OnnxNode *n) {
+    for (uint32_t k = 0; k < 2 && n->n_in == 2; k++) {
+        const OnnxValue *by = onnx_in(x, n, k), *of = onnx_in(x, n, 1 - k);
+        double v;
+        if (by->state != ONNX_CONST || of->state == ONNX_CONST ||
+            has_codes(x, n) || shape_count(&by->shape) != 1 ||
+            by->shape.rank > of->shape.rank)
+            continue;
+        const_read_f64(&by->constant, &v);
+        Act act = {.kind = ACT_CLIP, .lo = -INFINITY, .hi = INFINITY};
+        *(n->op->kind == ELT_MAX ? &act.lo : &act.hi) = v;
+        return onnx_act(x, n, onnx_tensor_in(x, n, 1 - k), act);
+    }
+    return NO_TENSOR;
+}
+
 bool onnx_many(Onnx *x, OnnxNode *n) {
-    TensorId out = onnx_tensor_in(x, n, 0);
+    bool bounds = n->op->kind == ELT_MAX || n->op->kind == ELT_MIN;
+    TensorId out = bounds ? bounded(x, n) : NO_TENSOR;
+    if (out.i != NONE)
+        return onnx_set(x, n, 0, out, NULL);
+    out = onnx_tensor_in(x, n, 0);
     for (uint32_t k = 1; k < n->n_in; k++)
         out = onnx_binary(x, n, (EltKind)n->op->kind, out,
                           onnx_tensor_in(x, n, k));

@@ -222,7 +222,11 @@ static TensorId gelu(Tfl *t, int kind) {
 /* x^-1/2, x^2. */
 static TensorId power(Tfl *t, int tenths) {
     Const exponent = net_number(&t->net, tenths / 10.0);
-    return net_elt_const(&t->net, ELT_POW, tfl_in(t, 0), &exponent, false);
+    if (!tfl_is_quantised(t))
+        return net_elt_const(&t->net, ELT_POW, tfl_in(t, 0), &exponent, false);
+    TensorId both[] = {tfl_in(t, 0),
+                       net_constant(&t->net, "constant", &exponent)};
+    return net_elt(&t->net, NULL, ELT_POW, 2, both);
 }
 
 static TensorId squared_difference(Tfl *t, int kind) {
