@@ -431,6 +431,20 @@ class Widened(nn.Module):
         return self.last(a * torch.sigmoid(b))
 
 
+class Spectrum(nn.Module):
+    """A short-time Fourier transform as a convolution of far steps, as
+    networks of speech begin with."""
+
+    def __init__(self, n=9):
+        super().__init__()
+        self.waves = nn.Conv1d(1, 2 * n, 96, 40, 48, bias=False)
+        self.last = nn.Conv1d(n, 4, 3, padding=1)
+
+    def forward(self, x):
+        a, b = self.waves(x).chunk(2, 1)
+        return self.last(torch.log(torch.sqrt(a ** 2 + b ** 2) + 1e-2))
+
+
 class Functions(nn.Module):
     """Functions by table, quotients, bounds, powers."""
 
@@ -468,6 +482,7 @@ NETS = {  # a module, its inputs, layers of the host
     "unfolded": (Unfolded, [drawn(1, 3, 16, 12)], 0),
     "generator": (Generator, [drawn(1, 3, 16, 12)], 0),
     "widened": (Widened, [drawn(1, 3, 448, 448)], 0),
+    "spectrum": (Spectrum, [drawn(1, 1, 500)], 0),
     "functions": (Functions, [drawn(1, 3, 16, 12)], 0),
 }
 
