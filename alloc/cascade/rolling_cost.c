@@ -21,14 +21,18 @@ typedef struct Answer {
     bool is;
 } Answer;
 
+/* Of one number of rows. */
+typedef struct Trial {
+    RollCost cost;
+    const OperandBytes *ring; /* where there are several memories */
+    uint32_t n_rings;
+    bool is, exact;
+} Trial;
+
 typedef struct Known {
     Answer answer;
-    struct Trial {
-        RollCost cost;
-        const OperandBytes *ring; /* where there are several memories */
-        uint32_t n_rings;
-        bool is, exact;
-    } trial[MAX_TRIED];
+    Trial first;              /* that is all that most are asked for */
+    Trial *other;             /* NULL, or MAX_TRIED */
     struct Known *by_columns; /* the same of line buffers; of these, */
     uint32_t strips;          /* ... with so many strips, */
     struct Known *others;     /* ... and with other numbers */
@@ -43,7 +47,11 @@ struct RollCosts {
     uint32_t n_steps;
     struct Ends {
         uint32_t n;
-        Known **known; /* by length of the cascade */
+        struct Fit {
+            RollCost least; /* as roll_fits gives it */
+            Known *known;
+            bool is;
+        } * fit;  /* by length of the cascade */
     } * from[16]; /* by whether it stays, is ahead, full, late; by its first
                      step */
 };
@@ -68,21 +76,25 @@ static Known *known_strips(RollCosts *costs, Known *rows, uint32_t strips) {
     return rows->by_columns = known;
 }
 
-static Known *known_of(RollCosts *costs, const Cascade *g) {
+static struct Fit *fit_of(RollCosts *costs, const Cascade *g) {
     struct Ends *ends = &costs->from[g->stays + 2 * g->ahead + 4 * g->full +
                                      8 * g->late][g->first];
     uint32_t length = cascade_length(g);
     if (length >= ends->n) {
         uint32_t n = 2 * length;
-        Known **more = ARENA_ARRAY(costs->arena, Known *, n);
+        struct Fit *more = ARENA_ARRAY(costs->arena, struct Fit, n);
         for (uint32_t i = 0; i < ends->n; i++)
-            more[i] = ends->known[i];
+            more[i] = ends->fit[i];
         *ends = (struct Ends){n, more};
     }
-    if (!ends->known[length])
-        ends->known[length] = ARENA_NEW(costs->arena, Known);
-    Known *known = ends->known[length];
-    return g->cols ? known_strips(costs, known, g->strips) : known;
+    return &ends->fit[length];
+}
+
+static Known *known_of(RollCosts *costs, const Cascade *g) {
+    struct Fit *fit = fit_of(costs, g);
+    if (!fit->known)
+        fit->known = ARENA_NEW(costs->arena, Known);
+    return g->cols ? known_strips(costs, fit->known, g->strips) : fit->known;
 }
 
 /* ---- costs ---- */
@@ -224,7 +236,7 @@ static void list_make(const Decisions *d, const Cascade *g, Known *known) {
 
 /* Bytes of all; of several memories, of each, too. */
 static uint64_t rings_bytes(const Facts *f, const Cascade *g,
-                            const Rings *rings, struct Trial *trial) {
+                            const Rings *rings, Trial *trial) {
     Arena *arena = f->memo->rolls->arena;
     uint64_t sum = 0;
     bool each = f->spec->n_active > 1;
@@ -245,7 +257,7 @@ static uint64_t rings_bytes(const Facts *f, const Cascade *g,
 }
 
 static RollCost ring_cost_make(const Decisions *d, const Cascade *g, bool exact,
-                               struct Trial *trial) {
+                               Trial *trial) {
     const Facts *f = d->f;
     Known *known = known_of(f->memo->rolls, g);
     if (!known->list)
@@ -267,7 +279,7 @@ static RollCost ring_cost_make(const Decisions *d, const Cascade *g, bool exact,
 
 /* What is made on the way goes at once. */
 static RollCost cost_make(const Decisions *d, const Cascade *g, bool exact,
-                          struct Trial *trial) {
+                          Trial *trial) {
     Arena *scratch = arena_new("roll");
     Facts facts = *d->f;
     Decisions within = *d;
@@ -287,12 +299,17 @@ static uint32_t tried(uint32_t k) {
     return power ? (9 + k % 8) << (power - 1) : k + 1;
 }
 
+static Trial *known_trial(RollCosts *costs, Known *known, uint32_t k) {
+    if (k && !known->other)
+        known->other = ARENA_ARRAY(costs->arena, Trial, MAX_TRIED);
+    return k ? &known->other[k] : &known->first;
+}
+
 /* Sets the rows, or columns, to the k-th number. */
-static const struct Trial *trial_of(const Decisions *d, Cascade *g,
-                                    uint32_t k) {
-    Known *known = known_of(d->f->memo->rolls, g);
+static const Trial *trial_of(const Decisions *d, Cascade *g, uint32_t k) {
+    RollCosts *costs = d->f->memo->rolls;
     *(g->cols ? &g->cols : &g->rows) = tried(k);
-    struct Trial *trial = &known->trial[k];
+    Trial *trial = known_trial(costs, known_of(costs, g), k);
     if (!trial->is)
         trial->cost = cost_make(d, g, false, trial);
     trial->is = true;
@@ -304,7 +321,7 @@ static RollCost cost_of(const Decisions *d, Cascade *g, uint32_t k) {
 }
 
 /* Whether its rings have places beside each other. */
-static bool have_places(const Decisions *d, const struct Trial *trial) {
+static bool have_places(const Decisions *d, const Trial *trial) {
     return d->f->spec->n_active == 1 || trial->cost.bytes == UINT64_MAX ||
            lie_apart(d->f, trial->ring, trial->n_rings);
 }
@@ -312,7 +329,7 @@ static bool have_places(const Decisions *d, const struct Trial *trial) {
 /* Whether the k-th number takes at most `bytes`. */
 static bool try_bytes(const Decisions *d, Cascade *g, uint32_t k,
                       uint64_t bytes, Answer *answer) {
-    const struct Trial *trial = trial_of(d, g, k);
+    const Trial *trial = trial_of(d, g, k);
     uint64_t own = trial->cost.bytes;
     if (!have_places(d, trial))
         return false; /* however many bytes there are */
@@ -371,13 +388,15 @@ uint32_t roll_rows(const Decisions *d, Cascade g, uint64_t bytes,
 }
 
 bool roll_fits(const Decisions *d, Cascade g, uint64_t bytes, RollCost *least) {
-    const struct Trial *trial = trial_of(d, &g, 0);
-    *least = trial->cost;
-    if (least->bytes > bytes || !have_places(d, trial))
-        return false;
-    least->weights = known_of(d->f->memo->rolls, &g)->once;
-    least->wasted = 0;
-    return true;
+    struct Fit *fit = fit_of(d->f->memo->rolls, &g);
+    if (!fit->is) {
+        fit->least = cost_of(d, &g, 0);
+        fit->least.weights = fit->known->once;
+        fit->least.wasted = 0;
+        fit->is = true;
+    }
+    *least = fit->least;
+    return least->bytes <= bytes && have_places(d, &fit->known->first);
 }
 
 uint32_t roll_columns(const Decisions *d, Cascade g, uint64_t bytes,
@@ -401,9 +420,10 @@ static uint32_t tried_as(const Cascade *g) {
 
 bool roll_confirm(const Decisions *d, const Cascade *g) {
     Known *known = known_of(d->f->memo->rolls, g);
-    struct Trial *trial = &known->trial[tried_as(g)];
+    Trial *trial = known_trial(d->f->memo->rolls, known, tried_as(g));
     if (trial->exact)
         return true;
+    fit_of(d->f->memo->rolls, g)->is = false;
     uint64_t before = trial->cost.bytes;
     trial->exact = true;
     trial->cost = cost_make(d, g, true, trial);

@@ -74,8 +74,9 @@ static bool choose(Homes *h, Slice *s) {
     uint64_t bytes = stored(h, s);
     uint32_t best = NONE, among = h->spec->tiling.rows.weights_in;
     double least = 0;
-    if (is_shared(h, s->node))
-        among = UINT32_C(1) << h->spec->tiling.rows.weights_from;
+    uint32_t shared = UINT32_C(1) << h->spec->tiling.rows.weights_from;
+    if (among != shared && is_shared(h, s->node))
+        among = shared;
     for (uint32_t m = 0; m < h->spec->n_memories; m++) {
         const HwMemory *memory = &h->spec->memory[m];
         if (!(among >> m & 1) || !has_room(h, m, bytes))
