@@ -53,8 +53,6 @@ Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
 static bool over_weights(const HwSpec *spec, const Touched *volumes,
                          const Touched *weights) {
     const Accesses *all = &volumes->volumes;
-    if (weights->weights.end == 0)
-        return false;
     for (uint32_t i = weights->loads ? 0 : all->n_read; i < all->n; i++) {
         const Access *a = &all->at[i];
         if (a->at->memory == spec->weights &&
@@ -69,25 +67,30 @@ static bool conflict(const HwSpec *spec, const Touched *a, const Touched *b) {
     return ((a->loads || b->loads) && reaches_meet(a->weights, b->weights)) ||
            ((a->loads_bias || b->loads_bias) &&
             reaches_meet(a->bias, b->bias)) ||
-           over_weights(spec, a, b) || over_weights(spec, b, a) ||
+           (b->weights.end && over_weights(spec, a, b)) ||
+           (a->weights.end && over_weights(spec, b, a)) ||
            (a->volumes.n && b->volumes.n &&
             !accesses_apart(&a->volumes, &b->volumes) &&
             accesses_touch(spec, &a->volumes, &b->volumes));
 }
 
-uint64_t queue_ready(const Queue *q, const Touched *t) {
+/* The last ones end last. */
+uint64_t queue_ready(const Queue *q, const Touched *t, QueueReady *known) {
     const HwSpec *spec = q->plan->schedule->spec;
-    uint64_t ready = q->floor;
-    for (uint32_t i = 0; i < q->entry.n; i++) {
+    for (uint32_t i = q->entry.n;
+         i-- > 0 && q->entry.at[i].number >= known->entries;) {
         const QueueEntry *e = &q->entry.at[i];
-        if (e->end > ready && conflict(spec, &e->touched, t))
-            ready = e->end;
+        if (e->end > known->cycle && e->end > q->floor &&
+            conflict(spec, &e->touched, t))
+            known->cycle = e->end;
     }
-    return ready;
+    known->entries = q->n_entries;
+    return known->cycle > q->floor ? known->cycle : q->floor;
 }
 
 uint64_t queue_free(const Queue *q, Reach bytes) {
-    return queue_ready(q, &(Touched){.weights = bytes, .loads = true});
+    Touched t = {.weights = bytes, .loads = true};
+    return queue_ready(q, &t, &(QueueReady){0});
 }
 
 static bool beside(const HwSpec *spec, uint32_t a, uint32_t b) {
@@ -159,7 +162,7 @@ uint32_t unit_of_move(const Plan *plan, const Action *a) {
 }
 
 static void add_entry(Queue *q, const Touched *t, uint64_t end) {
-    QueueEntry entry = {*t, end};
+    QueueEntry entry = {*t, end, q->n_entries++};
     vec_push(q->arena, &q->entry, entry);
     if (t->weights.end)
         in_uses_add(q->arena, &q->at_work, (InUse){t->weights, end});
@@ -195,11 +198,11 @@ static void forget_done(Queue *q) {
     drop_before(q, first > q->floor ? first : q->floor);
 }
 
-void queue_add(Queue *q, const Action *a, const Touched *t) {
+void queue_add(Queue *q, const Action *a, const Touched *t, QueueReady known) {
     uint32_t most = q->plan->schedule->spec->tiling.rows.queue;
     if (a->kind == ACTION_CONCAT)
         return;
-    uint64_t start = queue_ready(q, t);
+    uint64_t start = queue_ready(q, t, &known);
     if (a->kind == ACTION_HOST) { /* takes no time */
         add_entry(q, t, start);
         return;
@@ -224,7 +227,7 @@ uint64_t queue_cycles(const Plan *plan) {
     Queue q = {.arena = arena_new("queue"), .plan = plan};
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         Touched t = touched_by(q.arena, plan, &plan->action[i]);
-        queue_add(&q, &plan->action[i], &t);
+        queue_add(&q, &plan->action[i], &t, (QueueReady){0});
     }
     uint64_t cycles = queue_over(&q);
     arena_free(q.arena);

@@ -25,6 +25,7 @@ Touched touched_by(Arena *arena, const Plan *plan, const Action *a);
 typedef struct QueueEntry {
     Touched touched;
     uint64_t end; /* cycle */
+    uint32_t number;
 } QueueEntry;
 
 /* Bytes of the memory for weights that are in use. */
@@ -50,12 +51,21 @@ typedef struct Queue {
                                       * them ends */
     uint64_t floor;                  /* cycle before which nothing begins */
     VEC(uint64_t) ended;             /* by action */
-    VEC(QueueEntry) entry;           /* that may still be at work */
+    VEC(QueueEntry) entry;           /* that may still be at work, */
+    uint32_t n_entries;              /* of so many */
     InUses at_work;                  /* of these, until they end */
 } Queue;
 
-/* The cycle at which the bytes that it touches are free for the action. */
-uint64_t queue_ready(const Queue *q, const Touched *t);
+/* When the bytes that an action touches are free of the first so many entries.
+ */
+typedef struct QueueReady {
+    uint64_t cycle;
+    uint32_t entries;
+} QueueReady;
+/* The cycle at which the bytes that it touches are free for the action, or, if
+ * that is earlier, a cycle at which some unit is at work; goes on from what was
+ * known of it. */
+uint64_t queue_ready(const Queue *q, const Touched *t, QueueReady *known);
 /* The same of bytes for weights that are to be written. */
 uint64_t queue_free(const Queue *q, Reach bytes);
 /* The engine at which it is at work; of what moves the unit of `dma`, behind
@@ -68,7 +78,7 @@ uint64_t queue_from_free(const Queue *q, uint32_t memory);
 /* The cycle at which that, and the wires of its memory, are free. */
 uint64_t queue_unit_free(const Queue *q, const Action *a);
 /* The action follows those that were added before. */
-void queue_add(Queue *q, const Action *a, const Touched *t);
+void queue_add(Queue *q, const Action *a, const Touched *t, QueueReady known);
 /* The cycle at which all is done. */
 uint64_t queue_over(const Queue *q);
 /* Cycles of the whole plan, its actions in their order. */

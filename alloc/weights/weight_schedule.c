@@ -22,6 +22,7 @@ enum { LOOK = 128 };
 
 typedef struct Item {
     Touched touched;
+    QueueReady ready;
     uint32_t waits; /* conflicting actions in front that are not issued */
     uint32_t due;   /* the first action behind that conflicts; NONE */
     bool moves, issued;
@@ -71,7 +72,7 @@ typedef struct Edges {
 static void find_edge(Stage *s, Edges *edges, Edge e) {
     const Touched *from = &s->item[e.from].touched,
                   *to = &s->item[e.to].touched;
-    if (!accesses_conflict(&from->volumes, &to->volumes))
+    if (!accesses_meet(&from->volumes, &to->volumes))
         return;
     vec_push(s->arena, &edges->at, e);
     s->item[e.to].waits++;
@@ -79,14 +80,31 @@ static void find_edge(Stage *s, Edges *edges, Edge e) {
         s->item[e.from].due = e.to;
 }
 
+/* Of an action's accesses: most pairs are told apart by it. */
+typedef struct Span {
+    Reach active, outside;
+} Span;
+
+static const Span *find_spans(Stage *s) {
+    Span *span = ARENA_ARRAY(s->arena, Span, s->n + 1);
+    for (uint32_t i = 0; i < s->n; i++) {
+        const Accesses *all = &s->item[i].touched.volumes;
+        span[i] = (Span){all->active, all->outside};
+    }
+    return span;
+}
+
 /* Two layers keep their order without that. */
 static void find_edges(Stage *s, Edges *edges) {
+    const Span *span = find_spans(s);
     for (uint32_t i = 0; i < s->n; i++) {
         bool moves = s->item[i].moves;
         uint32_t k = i > LOOK ? i - LOOK : 0;
         for (k = moves ? k : s->next_move[k]; k < i;
              k = moves ? k + 1 : s->next_move[k + 1])
-            find_edge(s, edges, (Edge){k, i});
+            if (reaches_meet(span[k].active, span[i].active) ||
+                reaches_meet(span[k].outside, span[i].outside))
+                find_edge(s, edges, (Edge){k, i});
     }
 }
 
@@ -191,8 +209,8 @@ static bool is_dear(const Stage *s) {
 
 /* ---- issuing ---- */
 
-static void emit(Stage *s, Action a, const Touched *touched) {
-    queue_add(&s->queue, &a, touched);
+static void emit(Stage *s, Action a, const Touched *touched, QueueReady ready) {
+    queue_add(&s->queue, &a, touched, ready);
     a.step = s->action.n + 1;
     vec_push(s->arena, &s->action, a);
 }
@@ -212,7 +230,7 @@ static void issue(Stage *s, uint32_t i) {
         touched.weights = block_bytes(&s->now.block[a.weights - 1]);
     if (a.kind != ACTION_CONCAT && a.kind != ACTION_HOST)
         s->rest[unit_of(&s->now, &a)] -= action_cycles(&s->now, &a);
-    emit(s, a, &touched);
+    emit(s, a, &touched, item->ready);
     item->issued = true;
     drop_blocks(s, &touched.volumes);
     if (a.kind == ACTION_LOAD)
@@ -273,14 +291,15 @@ static Reach written_by(const Stage *s, uint32_t i) {
  * their room. */
 static void look_at_moves(Stage *s, uint32_t needed, Choice *best) {
     for (uint32_t i = s->low; i < s->n && i <= s->low + LOOK; i++) {
-        const Item *item = &s->item[i];
+        Item *item = &s->item[i];
         bool load = s->source[i].kind == ACTION_LOAD;
         if (!item->moves || item->issued || item->waits ||
             (load && i > s->front && item->due > needed) ||
             (load && holds_block(&s->holds, written_by(s, i), s->front)))
             continue;
-        uint64_t ready = larger(queue_ready(&s->queue, &item->touched),
-                                queue_unit_free(&s->queue, &s->source[i]));
+        uint64_t ready =
+            larger(queue_ready(&s->queue, &item->touched, &item->ready),
+                   queue_unit_free(&s->queue, &s->source[i]));
         take_sooner(best, (Choice){true, false, i, item->due, ready, {0}});
     }
 }
@@ -357,7 +376,7 @@ static void issue_block(Stage *s, Reach bytes) {
                 .weights = block};
     Touched touched = touched_by(s->arena, &s->now, &a);
     note_load(s, use->slice);
-    emit(s, a, &touched);
+    emit(s, a, &touched, (QueueReady){0});
     s->block[use->item] = block;
     s->served++;
 }

@@ -52,7 +52,7 @@ static void find_times(Told *t) {
         bool runs = a->kind == ACTION_RUN;
         uint64_t free = runs ? q.done[a->legal.engine] : 0;
         Touched touched = touched_by(q.arena, t->plan, a);
-        queue_add(&q, a, &touched);
+        queue_add(&q, a, &touched, (QueueReady){0});
         if (a->kind == ACTION_WEIGHTS)
             t->there[a->weights - 1] = q.done[unit_of(t->plan, a)];
         else if (runs && a->weights)
