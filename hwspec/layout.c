@@ -111,6 +111,8 @@ static uint64_t extent_of(const Layout *layout, const Volume *volume,
                           const LayoutAxis *axis) {
     uint64_t size = size_of(volume, axis->dim);
     uint64_t extent = size;
+    if (!axis->split && axis->round == 1)
+        return size;
     if (axis->inner)
         extent = inner_extent(layout, volume, axis);
     else if (axis->split && axis->dim == LAYOUT_C)
@@ -344,11 +346,15 @@ static uint32_t row_axis(const Layout *layout) {
 
 Contiguous layout_contiguous(const Layout *layout, const Volume *whole,
                              const Volume *moved) {
+    if (moved->w != whole->w)
+        return ROWS_APART;
+    if (volumes_same(whole, moved))
+        return ALL_TOGETHER;
     const Layout *other = layout_case(layout, moved);
     layout = layout_case(layout, whole);
     uint32_t rows = row_axis(layout);
     Shape3 all, own;
-    if (layout != other || moved->w != whole->w)
+    if (layout != other)
         return ROWS_APART;
     measure(layout, whole, &all);
     measure(layout, moved, &own);

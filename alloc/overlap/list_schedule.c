@@ -26,6 +26,8 @@ enum {
                         * column by column, layers can be a million */
 };
 
+#define UNKNOWN UINT64_MAX
+
 typedef struct Item {
     uint32_t block; /* of layers side by side; of transfers and concats: of
                      * the next layers */
@@ -35,7 +37,8 @@ typedef struct Item {
     uint32_t due;     /* transfers: block before which they must be done */
     uint32_t c, rows; /* of all of it: channels, rows */
     uint64_t cycles;  /* of what is left, */
-    uint64_t least;   /* of the shortest transfer that it can be cut into */
+    uint64_t least;   /* of the shortest transfer that it can be cut into, or
+                       * UNKNOWN */
     uint32_t waits;   /* for so many before it: they are not done, or in the
                        * step that is at work */
 } Item;
@@ -60,7 +63,7 @@ typedef struct Overlap {
 /* ---- what there is ---- */
 
 /* Cycles of the shortest transfer that it can be cut into. */
-static uint64_t least_cycles(const Overlap *o, uint32_t i) {
+static uint64_t least_find(const Overlap *o, uint32_t i) {
     const Action *whole = &o->p.source.at[i];
     uint32_t parts = o->least_part, n = o->p.placement.at[whole->out].n_c,
              c = (n + parts - 1) / parts;
@@ -71,6 +74,14 @@ static uint64_t least_cycles(const Overlap *o, uint32_t i) {
     while (c < n && !seam_at(&seams, c))
         c++;
     return move_cycles(&o->p.now, &least, c);
+}
+
+/* Found before anything is cut off; few are asked for it. */
+static uint64_t least_cycles(const Overlap *o, uint32_t i) {
+    Item *item = &o->item[i];
+    if (item->least == UNKNOWN)
+        item->least = o->plan->cuts ? least_find(o, i) : 0;
+    return item->least;
 }
 
 static void find_blocks(Overlap *o) {
@@ -85,9 +96,8 @@ static void find_blocks(Overlap *o) {
                             .moves = is_move(a),
                             .rows = a->rows,
                             .c = o->p.placement.at[a->out].n_c,
+                            .least = UNKNOWN,
                             .cycles = action_cycles(&o->p.now, a)};
-        if (is_move(a) && o->plan->cuts)
-            o->item[i].least = least_cycles(o, i);
         if (layer)
             last = a;
     }
@@ -167,6 +177,8 @@ static void do_piece(Overlap *o, uint32_t i, Cutting piece) {
     Item *item = &o->item[i];
     Action *whole = &o->p.source.at[i], a = *whole;
     uint32_t all = o->p.placement.at[whole->out].n_c;
+    if (piece.rows || piece.c)
+        least_cycles(o, i);
     if (piece.rows) {
         a = piece_rows(&o->p, whole, whole->row, piece.rows);
         *whole = piece_rows(&o->p, whole, whole->row + piece.rows,
@@ -297,7 +309,7 @@ static uint64_t due_with(const Overlap *o, uint32_t i) {
 static bool pieces_fit_later(const Overlap *o, const uint64_t *time,
                              uint32_t block, uint32_t i) {
     uint32_t due = o->item[i].due;
-    uint64_t least = o->item[i].least, sum = 0, wanted = 0;
+    uint64_t least = least_cycles(o, i), sum = 0, wanted = 0;
     for (uint32_t b = block + 1; b < due && b < o->n_blocks && least; b++) {
         sum += time[b] / least * least;
         if (sum < o->item[i].cycles)
@@ -319,13 +331,14 @@ static bool choose_piece(const Overlap *o, const uint64_t *time, uint32_t block,
     *piece = piece_for(o, i, left);
     if (piece->rows || piece->c)
         return true;
-    if (o->plan->images && (!o->plan->cuts || item->least >= item->cycles))
+    uint64_t least = least_cycles(o, i);
+    if (o->plan->images && (!o->plan->cuts || least >= item->cycles))
         return !more_later(o, time, block, i, left);
     if (!o->plan->cuts || !o->pieces)
         return !fits_later(o, time, block, i);
-    if (2 * left < item->least || pieces_fit_later(o, time, block, i))
+    if (2 * left < least || pieces_fit_later(o, time, block, i))
         return false;
-    *piece = piece_for(o, i, item->least);
+    *piece = piece_for(o, i, least);
     return true;
 }
 
