@@ -348,13 +348,19 @@ static bool is_same(const Plan *a, const Plan *b) {
            a->ddr_moved == b->ddr_moved;
 }
 
-static void try_best(Staging *s, uint64_t size, Volumes *best) {
+/* False if they cost too much. */
+static bool try_best(Staging *s, uint64_t size, Volumes *best) {
+    bool any = false;
     for (Volumes *v = best; v; v = v->next)
-        try_volumes(s, size, v);
+        any |= try_volumes(s, size, v) != STAGE_DEAR;
+    return any;
 }
 
 /* Tensors within so many bytes, by all ways: only blocks tell which is right.
- * The height of the lowest; 0: they do not fit. */
+ * Those that hide transfers move more the less they get: when they cost too
+ * much they are not tried within less. The height of the lowest; 0: they do not
+ * fit.
+ */
 static uint64_t try_within(Staging *s, uint64_t size, uint64_t within) {
     Volumes *read = volumes_within(s, within, 0, (Aims){0});
     if (!read->plan)
@@ -368,13 +374,15 @@ static uint64_t try_within(Staging *s, uint64_t size, uint64_t within) {
     uint32_t n = read->plan->keeps_all ? 0 : LENGTH(volume_ways);
     for (uint32_t i = 0; i < n; i++) {
         Aims aims = volume_ways[i].aims;
-        if (aims.fills && !aims.hides && !may_fill(s->schedule->spec))
+        if ((aims.hides && s->hiding_is_dear) ||
+            (aims.fills && !aims.hides && !may_fill(s->schedule->spec)))
             continue;
         Volumes *other =
             volumes_within(s, within, volume_ways[i].stay ? aside : 0, aims);
         if (!other->plan || is_same(read->plan, other->plan))
             continue;
-        try_best(s, size, other);
+        bool dear = !try_best(s, size, other);
+        s->hiding_is_dear |= aims.hides && dear;
         if (!aims.hides && other->plan->am_height < height)
             height = other->plan->am_height;
     }
@@ -495,6 +503,7 @@ static void refine(Staging *s, uint64_t size, PlanObjective objective) {
 
 static void size_try(Staging *s, uint64_t size) {
     memset(s->own, 0, sizeof s->own);
+    s->hiding_is_dear = false;
     s->tried.n = s->made.n = 0;
     s->refines = false;
     try_shares(s, size);

@@ -59,6 +59,7 @@ typedef struct Staging {
     bool fitted;                 /* in a share there were plans, or only such
                                   * as cost more than those of other sizes */
     VEC(BestBlocks) made;        /* for one size, before any are refined */
+    bool hiding_is_dear;         /* volumes that hide cost too much */
     bool refines;                /* others are tried beside the best of them */
     VEC(Blocks) tried;           /* in ways of try_others, for one size */
     BestBlocks own[PLAN_OBJECTIVES],
