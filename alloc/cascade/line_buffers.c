@@ -129,7 +129,8 @@ static bool spans_strip(Watch *v) {
     for (int64_t band = v->lines->first; band < v->lines->end; band++) {
         Busy now = busy_in(v->f, v->g, v->lines, band);
         if ((now.makes != last.makes || now.loads != last.loads) &&
-            !lines_sweep(v->f, v->g, v->lines, band, UINT32_MAX, watch, v))
+            !lines_sweep(&(LineWalk){v->f, v->g, v->lines, watch, v}, band,
+                         UINT32_MAX))
             return false;
         last = now;
     }
@@ -149,8 +150,8 @@ static bool spans_make(const Facts *f, const Cascade *g, Lines *lines,
     }
     if (!exact) {
         strip_enter(f, g, lines, strips / 2);
-        return lines_sweep(f, g, lines, (lines->first + lines->end) / 2, STEPS,
-                           watch, &v);
+        return lines_sweep(&(LineWalk){f, g, lines, watch, &v},
+                           (lines->first + lines->end) / 2, STEPS);
     }
     for (uint32_t k = 0; k < strips; k++) {
         strip_enter(f, g, lines, k);

@@ -99,12 +99,17 @@ typedef struct LineTurn {
 typedef void LineVisitor(void *context, const LineTurn *turn,
                          const uint32_t *done, const bool *makes);
 /* All that the cascade's nodes do, in order. */
-bool lines_roll(const Facts *f, const Cascade *g, Lines *lines,
-                LineVisitor *visit, void *context);
+typedef struct LineWalk {
+    const Facts *f;
+    const Cascade *g;
+    Lines *lines;
+    LineVisitor *visit;
+    void *context;
+} LineWalk;
+bool lines_roll(const LineWalk *walk);
 /* The same of one band of the strip at work, until the last result has `most`
  * times its columns. */
-bool lines_sweep(const Facts *f, const Cascade *g, Lines *lines, int64_t band,
-                 uint32_t most, LineVisitor *visit, void *context);
+bool lines_sweep(const LineWalk *walk, int64_t band, uint32_t most);
 
 /* ---- line_buffers.c ---- */
 

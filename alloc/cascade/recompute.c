@@ -327,22 +327,30 @@ void stripe_bytes(const Facts *f, TensorId result, const Stripe *most,
             bytes[m] += copy_offset(f->spec, &row_tile, most->shift);
 }
 
-/* Bytes of a buffer. Not `sized`: were one linear memory of any size. */
-static uint64_t buffer_bytes(const Facts *f,
-                             const uint64_t bytes[PACK_MAX_POOLS],
-                             uint32_t memories, bool sized, CascadeCost *cost) {
-    if (sized)
-        return least_bytes(f, bytes, memories);
+/* Bytes that are live in a cascade. Not `sized`: were one linear memory of any
+ * size. */
+typedef struct Peak {
+    const Facts *f;
+    const Cascade *g;
+    bool sized;
+    uint64_t *live;   /* by step of the cascade */
+    uint64_t largest; /* of its buffers, where not `sized` */
+} Peak;
+
+static uint64_t buffer_bytes(Peak *p, const uint64_t bytes[PACK_MAX_POOLS],
+                             uint32_t memories) {
+    if (p->sized)
+        return least_bytes(p->f, bytes, memories);
     if (!(memories & 1) || !bytes[0])
         return UINT64_MAX;
-    cost->largest = bytes[0] > cost->largest ? bytes[0] : cost->largest;
-    return round_up(bytes[0], pool_of(&f->spec->memory[0]).align);
+    p->largest = larger(p->largest, bytes[0]);
+    return round_up(bytes[0], pool_of(&p->f->spec->memory[0]).align);
 }
 
 /* Adds the row tile of what is held, by step of the cascade. */
-static void row_tile_lives(const Facts *f, const Cascade *g, uint32_t i,
-                           const Stripe *most, bool sized, uint64_t *live,
-                           CascadeCost *cost) {
+static void row_tile_lives(Peak *p, uint32_t i, const Stripe *most) {
+    const Facts *f = p->f;
+    const Cascade *g = p->g;
     uint32_t n = cascade_length(g);
     TensorId t = held_tensor(f, g, i);
     uint32_t last = cascade_last_use(f, g, t) - g->first;
@@ -350,16 +358,16 @@ static void row_tile_lives(const Facts *f, const Cascade *g, uint32_t i,
     if (cascade_joins(f, g, t))
         return;
     stripe_bytes(f, t, most, bytes);
-    uint64_t own = buffer_bytes(f, bytes, cascade_reach(f, g, t), sized, cost);
+    uint64_t own = buffer_bytes(p, bytes, cascade_reach(f, g, t));
     uint32_t s = i < n ? row_tile_first(f, g, i) : shared_first(f, g, i - n);
     for (; s <= last; s++)
-        live[s] = add_capped(live[s], own);
+        p->live[s] = add_capped(p->live[s], own);
 }
 
 /* Adds the row tiles of operands that node i reads from outside, or copies. */
-static void operands_live(const Facts *f, const Cascade *g, uint32_t i,
-                          const Stripe *most, bool sized, uint64_t *live,
-                          CascadeCost *cost) {
+static void operands_live(Peak *p, uint32_t i, const Stripe *most) {
+    const Facts *f = p->f;
+    const Cascade *g = p->g;
     NodeId id = cascade_node(f, g, i);
     const Node *node = graph_node(f->g, id);
     uint64_t bytes[PACK_MAX_POOLS];
@@ -368,9 +376,8 @@ static void operands_live(const Facts *f, const Cascade *g, uint32_t i,
             !(most->copies >> k & 1))
             continue;
         pool_bytes(f, node->in[k], most->need.in_rows, false, bytes);
-        *live = add_capped(
-            *live,
-            buffer_bytes(f, bytes, reach_of(f, id, node->in[k]), sized, cost));
+        p->live[i] = add_capped(
+            p->live[i], buffer_bytes(p, bytes, reach_of(f, id, node->in[k])));
     }
 }
 
@@ -378,13 +385,18 @@ static void operands_live(const Facts *f, const Cascade *g, uint32_t i,
 static void cascade_peak(const Facts *f, const Cascade *g, const Stripe *most,
                          bool sized, CascadeCost *cost) {
     uint32_t n = cascade_length(g);
-    uint64_t *live = ARENA_ARRAY(f->arena, uint64_t, n + 1);
+    Peak p = {.f = f,
+              .g = g,
+              .sized = sized,
+              .live = ARENA_ARRAY(f->arena, uint64_t, n + 1),
+              .largest = cost->largest};
     for (uint32_t i = 0; i < n; i++)
-        operands_live(f, g, i, &most[i], sized, &live[i], cost);
+        operands_live(&p, i, &most[i]);
     for (uint32_t i = 0; i < cascade_held(g); i++)
-        row_tile_lives(f, g, i, &most[i], sized, live, cost);
+        row_tile_lives(&p, i, &most[i]);
     for (uint32_t i = 0; i < n; i++)
-        cost->peak = live[i] > cost->peak ? live[i] : cost->peak;
+        cost->peak = larger(cost->peak, p.live[i]);
+    cost->largest = p.largest;
 }
 
 /* Every stripe goes on where the one before it has ended, or above. */

@@ -144,30 +144,30 @@ static bool sweep(Sweep *s, uint32_t most) {
     return true;
 }
 
-static Sweep sweep_new(const Facts *f, const Cascade *g, Lines *lines,
-                       LineVisitor *visit, void *context) {
+static Sweep sweep_new(const LineWalk *walk) {
+    const Facts *f = walk->f;
+    const Cascade *g = walk->g;
     return (Sweep){.f = f,
                    .g = g,
                    .step = f->memo->flow + g->first,
-                   .lines = lines,
-                   .visit = visit,
-                   .context = context,
+                   .lines = walk->lines,
+                   .visit = walk->visit,
+                   .context = walk->context,
                    .done = ARENA_ARRAY(f->arena, uint32_t, cascade_length(g)),
                    .makes = ARENA_ARRAY(f->arena, bool, cascade_length(g))};
 }
 
-bool lines_sweep(const Facts *f, const Cascade *g, Lines *lines, int64_t band,
-                 uint32_t most, LineVisitor *visit, void *context) {
-    Sweep s = sweep_new(f, g, lines, visit, context);
+bool lines_sweep(const LineWalk *walk, int64_t band, uint32_t most) {
+    Sweep s = sweep_new(walk);
     s.band = band;
     return sweep(&s, most);
 }
 
-bool lines_roll(const Facts *f, const Cascade *g, Lines *lines,
-                LineVisitor *visit, void *context) {
-    Sweep s = sweep_new(f, g, lines, visit, context);
-    for (uint32_t k = 0; k < cascade_strips(g); k++) {
-        strip_enter(f, g, lines, k);
+bool lines_roll(const LineWalk *walk) {
+    Lines *lines = walk->lines;
+    Sweep s = sweep_new(walk);
+    for (uint32_t k = 0; k < cascade_strips(walk->g); k++) {
+        strip_enter(walk->f, walk->g, lines, k);
         for (s.band = lines->first; s.band < lines->end; s.band++)
             if (!sweep(&s, UINT32_MAX))
                 return false;

@@ -101,8 +101,8 @@ void emit_lines(Emit *e, const Cascade *g) {
     t.lines = *cascade_lines(e->d, g);
     t.lines.at.at = ARENA_COPY(e->arena, LineRing, t.lines.at.at, t.lines.at.n);
     lines_number(&t.lines);
-    e->lost |= !lines_roll(e->f, g, &t.lines, turn_count, &t) ||
-               !lines_roll(e->f, g, &t.lines, turn_emit, &t);
+    e->lost |= !lines_roll(&(LineWalk){e->f, g, &t.lines, turn_count, &t}) ||
+               !lines_roll(&(LineWalk){e->f, g, &t.lines, turn_emit, &t});
     if (!e->lost)
         emit_cascade_end(&t.runs);
 }
