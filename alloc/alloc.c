@@ -227,6 +227,16 @@ static bool may_be_long(const Schedule *schedule, const PlanOptions *options) {
            schedule->spec->tiling.rows.moves != HW_MOVES_QUEUED;
 }
 
+/* An instruction each; of those that are tiled, or whose operands leave active
+ * memory, several. */
+static uint32_t listed_layers(const Schedule *schedule) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < schedule->n_steps; i++)
+        for (uint32_t k = 0; k < schedule->step[i].n; k++)
+            n += schedule->step[i].slot[k].legal.op != HW_OP_HOST;
+    return n;
+}
+
 static bool would_do_in(const Schedule *order, const Asked *asked,
                         Budget *budget, uint64_t size) {
     if (budget_spent(budget))
@@ -282,11 +292,13 @@ static Plan *make_one(Arena *arena, Diag *diag, const Schedule *schedule,
         HW_MOVES_QUEUED) /* volumes that cost no cycles */
         own->shared = NULL;
     bool longer = may_be_long(schedule, own);
+    bool surely =
+        longer && listed_layers(schedule) > schedule->spec->max_instructions;
     if (longer)
         own->asked = NULL;
-    Plan *plan = make(arena, diag, schedule, own, does_not_fit);
+    Plan *plan = surely ? NULL : make(arena, diag, schedule, own, does_not_fit);
     spent.steps = spent.budget - budget.left;
-    if (!plan && longer && spent.too_long)
+    if (!plan && longer && (surely || spent.too_long))
         plan = make_long(arena, diag, schedule, own, does_not_fit);
     own->asked = &asked;
     if (!plan && longer)

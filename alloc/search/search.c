@@ -177,14 +177,16 @@ static bool rows_may_pay(const HwSpec *spec) {
 }
 
 /* Everything stays, nothing moves but what must, and little is waited for: no
- * other plan is much better. Of a small network a little is not passed over:
- * tiles may write behind, but for partitions, where operands lie apart. */
+ * other plan is much better. Of a small network less is passed over, and of one
+ * of few layers, which takes no time to plan, nothing: tiles may write behind,
+ * but for partitions, where operands lie apart. */
 static bool is_enough(const Search *s, const Trial *t) {
-    enum { PART = 32 };
+    enum { PART = 32, FEW = 24 };
     const Plan *plan = t->plan;
     const HwSpec *spec = s->schedule->spec;
     bool small = search_is_small(s);
-    uint64_t waiting = small ? 0 : plan->cycles / PART;
+    uint64_t little = plan->cycles / (small ? 2 * PART : PART);
+    uint64_t waiting = s->schedule->n_steps <= FEW ? 0 : little;
     const HwTileTiling *tiles = &spec->tiling.tiles;
     uint64_t moved = t->traffic.moved;
     return plan->keeps_all && !tiles->always && !s->hastens &&
