@@ -19,12 +19,6 @@ import tempfile
 import time
 
 JOBS = os.cpu_count() or 1
-# These begin, so that nothing else waits for them in the end.
-SLOW = ("e2e", "onnx_testdata", "least", "staged",
-        "build-asan: alloc_test_plan_depth",
-        "build-asan: alloc_test_plan_sweep", "build-asan: alloc_test_bound",
-        "build-asan: sched_test_model", "build: alloc_test_plan_depth",
-        "build: alloc_test_plan_sweep")
 # Scripts that are no tests: tests run them, or people do to write files.
 PARTS = ("all", "kmodel_nets", "mutants_test", "truth_armnn", "truth_export",
          "truth_odd", "truth_opencv", "write_examples")
@@ -71,9 +65,11 @@ def scripts(long):
 def run(test):
     name, command = test
     start = time.monotonic()
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryDirectory() as scratch, \
+            tempfile.TemporaryFile() as output:
         with subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT,
-                              stdin=subprocess.DEVNULL) as test:
+                              stdin=subprocess.DEVNULL,
+                              env=dict(os.environ, TMPDIR=scratch)) as test:
             _, status, used = os.wait4(test.pid, 0)
             test.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
@@ -83,14 +79,12 @@ def run(test):
 
 
 def chosen(tests, names):
-    """The tests of these names (all, if there are none), the slow ones first.
-    """
+    """The tests of these names (all, if there are none)."""
     unknown = set(names) - {name for name, _ in tests}
     if unknown:
         sys.exit(f"no test is called {', '.join(sorted(unknown))}; "
                  "--list prints the names")
-    return sorted((t for t in tests if not names or t[0] in names),
-                  key=lambda test: test[0] not in SLOW)
+    return [t for t in tests if not names or t[0] in names]
 
 
 def report(name, good, output, seconds, used):
@@ -125,6 +119,7 @@ def main():
         os.environ["TEST_LONG"] = "1"  # tests/effort.h
     # Two tests run at once; OpenBLAS' own threads would wait by turning round.
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    # Programs of a few seconds come last, so that both processors end together.
     tests = chosen(scripts(asked.long) + unit_tests("build-asan")
                    + unit_tests("build"), asked.names)
     failed = []

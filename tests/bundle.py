@@ -589,12 +589,11 @@ def check_table(amphora, folder):
 
 def attempt(name, function, *arguments):
     """Prints how a check in a folder of its own went; true where it failed."""
-    folder = tempfile.mkdtemp()
-    try:
-        wrong = function(*arguments, folder)
-    except subprocess.CalledProcessError as error:
-        wrong = f"{error} {error.stderr.decode(errors='replace')}"
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            wrong = function(*arguments, folder)
+        except subprocess.CalledProcessError as error:
+            wrong = f"{error} {error.stderr.decode(errors='replace')}"
     print(f"{'FAIL' if wrong else 'ok  '} {name} {wrong or ''}")
     return wrong is not None
 

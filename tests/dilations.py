@@ -9,12 +9,12 @@ dilation without few phases stays there.
 """
 import os
 import sys
-import tempfile
 
+import scratch
 from checked import BAD, check, ramp, run_json
 from write_onnx import Net
 
-FOLDER = tempfile.mkdtemp(prefix="amphora-dilations-")
+FOLDER = scratch.folder("amphora-dilations-")
 MACHINE = "vision-npu"
 
 

@@ -14,6 +14,8 @@ accepted, and a digest of what was said against the others. A case that differs
 is printed, the old line and the new one; if only the first digest changed, it is
 another order, address or field.
 
+Without --long plans of every third case are damaged.
+
   --write   makes the file anew. A change of the planner, of a layout, of the
             cost model or of a row may change lines; see to it that no figure
             grows for no reason
@@ -37,6 +39,8 @@ import mutate_listing
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 PLAN_DAMAGE = os.path.join(os.path.dirname(AMPHORA), "plan_damage")
 DAMAGED = 8
+EVERY = "--write" in sys.argv[1:] or "--long" in sys.argv[1:]
+UNTRIED = "not damaged here"
 RECORDED = "tests/figures.txt"
 RANDOM = "tests/figures"
 # Options that machines with active memory are asked for, on networks of theirs.
@@ -118,8 +122,22 @@ def said_of(program, *arguments):
     return done.returncode, done.stdout.decode()
 
 
+def damage_tried(name):
+    """Whether a case's plan is damaged: by its name, as all are for --long."""
+    return EVERY or zlib.crc32(name.encode()) % 3 == 0
+
+
+def comparable(line):
+    """A line, less what is said of damaged plans where none are made."""
+    if damage_tried(line.partition(": ")[0]):
+        return line
+    return "; ".join(line.split("; ")[:2] + [UNTRIED])
+
+
 def damaged(path, target, options, name):
     """What the judge says of damaged plans; which ones, goes by the name."""
+    if not damage_tried(name):
+        return UNTRIED
     if "throughput" in options:  # two images at once, of which a plan knows one
         return "not damaged"
     code, said = said_of(PLAN_DAMAGE, path, "-t", target, *options,
@@ -190,7 +208,7 @@ def main():
     if "--write" in sys.argv[1:]:
         return write(figures())
     with open(RECORDED, encoding="utf-8") as file:
-        recorded = file.read().splitlines()
+        recorded = [comparable(line) for line in file.read().splitlines()]
     old = set(recorded)
     if "--first" in sys.argv[1:]:
         lines = figures(lambda line: line not in old)

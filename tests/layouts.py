@@ -29,7 +29,7 @@ KNOWN = tuple(
     for machine in ("ring-npu", "stage-npu", "tile-npu")
     for size in (2000, 3000, 4600))
 MUTANT_POINTS = (3, 8, 11, 14, 60, 65, 67, 80, 109)  # seeds, see layout_mutants.py
-SHORT, LONG = 60, 4000
+SHORT, LONG = 30, 4000
 
 
 def axis(dice, name, inner):

@@ -8,15 +8,14 @@ Values are checked against those that this script computes.
 """
 import os
 import struct
-import subprocess
 import sys
-import tempfile
 
+import scratch
 from checked import BAD, check, ramp, run
 from truthlib import npy_write
 from write_onnx import Net
 
-FOLDER = tempfile.mkdtemp(prefix="amphora-nets-")
+FOLDER = scratch.folder("amphora-nets-")
 
 
 def path_of(name):
@@ -287,5 +286,4 @@ def main():
 
 if __name__ == "__main__":
     CODE = main()
-    subprocess.run(["rm", "-rf", FOLDER], check=False)
     sys.exit(CODE)

@@ -8,12 +8,12 @@ values of the reference evaluation.
 """
 import os
 import sys
-import tempfile
 
+import scratch
 from checked import BAD, check, ramp, run_json
 from write_onnx import Net
 
-FOLDER = tempfile.mkdtemp(prefix="amphora-products-")
+FOLDER = scratch.folder("amphora-products-")
 MACHINE = "vision-npu"
 
 

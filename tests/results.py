@@ -17,7 +17,7 @@ import tool  # noqa: E402
 
 MOST = 0.02
 # operators: graphs
-QUICK, LONG = {14: 6, 24: 3}, {14: 500, 24: 500}
+QUICK, LONG = {14: 3, 24: 2}, {14: 500, 24: 500}
 FOUND = {14: [9400031]}  # seeds that once were above
 VERIFIED = (14, 100 << 10)  # operators, bytes
 

@@ -13,13 +13,13 @@ import json
 import os
 import struct
 import sys
-import tempfile
 
+import scratch
 from checked import BAD, check, ramp, run
 from truthlib import npy_write
 from write_onnx import Net
 
-FOLDER = tempfile.mkdtemp(prefix="amphora-states-")
+FOLDER = scratch.folder("amphora-states-")
 CALLS = 5
 
 

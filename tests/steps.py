@@ -10,12 +10,12 @@ them.
 """
 import os
 import sys
-import tempfile
 
+import scratch
 from checked import BAD, check, ramp, run_json
 from write_onnx import Net
 
-FOLDER = tempfile.mkdtemp(prefix="amphora-steps-")
+FOLDER = scratch.folder("amphora-steps-")
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 TOLERANCE = 1e-5
 

@@ -181,7 +181,7 @@ STEM = ((131072, 1.2, 3_974_656),)
 
 
 def main():
-    seeds = range(200 if "--long" in sys.argv[1:] else 16)
+    seeds = range(200 if "--long" in sys.argv[1:] else 8)
     bad = again = 0
     with tempfile.TemporaryDirectory() as folder:
         bad += known(folder)

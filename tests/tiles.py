@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tiles.py - single layers against the bound of bench/tiles.py at 512 KiB.
 
-Every convolution of three networks alone, four with --long, planned for the fewest bytes
+Every convolution of two networks alone, four with --long, planned for the fewest bytes
 (--objective bytes), its listing run and verified by value; the sums over a
 network stay within the figures of the field.
 """
@@ -12,8 +12,8 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "bench"))
 import tiles  # noqa: E402
 
-MOST = {"vgg16": 1.10, "resnet50": 1.02, "googlenet": 1.02}
-LONG = {"inception-v3": 1.02}  # kernels of 1 x 7 and 7 x 1, too
+MOST = {"vgg16": 1.10, "googlenet": 1.02}
+LONG = {"resnet50": 1.02, "inception-v3": 1.02}  # kernels of 1 x 7 and 7 x 1, too
 
 
 def main():

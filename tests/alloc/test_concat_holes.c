@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "nets.h"
+#include "tests/effort.h"
 
 static const HwSpec *machine(Arena *arena, uint64_t bytes) {
     Diag *diag = diag_new(arena);
@@ -61,7 +62,7 @@ static void plans_in_little_memory(void **state) {
     (void)state;
     PlanOptions options = {.planner = "auto"};
     uint32_t slots = 0, exact = 0;
-    for (uint64_t seed = 0; seed < 300; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(300, 60); seed++) {
         Arena *arena = arena_new("test");
         const Graph *g = modules(arena, seed);
         uint64_t peak = best(arena, machine(arena, 1 << 20), g)->facts.peak;
@@ -82,8 +83,8 @@ static void plans_in_little_memory(void **state) {
         }
         arena_free(arena);
     }
-    assert_true(slots > 200);
-    assert_true(exact > 60);
+    assert_true(slots > cases_of(200, 40));
+    assert_true(exact > cases_of(60, 12));
 }
 
 int main(void) {

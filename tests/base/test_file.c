@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "tests/base/printed.h"
+#include "tests/scratch.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -19,7 +20,7 @@
 typedef struct Fixture {
     Arena *arena;
     Diag *diag;
-    char folder[32];
+    char folder[512];
 } Fixture;
 
 static int set_up(void **state) {
@@ -27,7 +28,7 @@ static int set_up(void **state) {
     Fixture *f = ARENA_NEW(arena, Fixture);
     f->arena = arena;
     f->diag = diag_new(arena);
-    strcpy(f->folder, "/tmp/amphora_file.XXXXXX");
+    snprintf(f->folder, sizeof f->folder, "%s/amphora-file-XXXXXX", scratch());
     *state = f;
     return mkdtemp(f->folder) ? 0 : -1;
 }

@@ -9,6 +9,7 @@
 #include "base/npy.h"
 #include "base/text.h"
 #include "tests/base/printed.h"
+#include "tests/scratch.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@
 typedef struct Fixture {
     Arena *arena;
     Diag *diag;
-    char path[32];
+    char path[512];
 } Fixture;
 
 static int set_up(void **state) {
@@ -24,7 +25,7 @@ static int set_up(void **state) {
     Fixture *f = ARENA_NEW(arena, Fixture);
     f->arena = arena;
     f->diag = diag_new(arena);
-    strcpy(f->path, "/tmp/amphora_npy.XXXXXX");
+    snprintf(f->path, sizeof f->path, "%s/amphora-npy-XXXXXX", scratch());
     int fd = mkstemp(f->path);
     *state = f;
     return close(fd);

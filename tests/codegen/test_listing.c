@@ -12,6 +12,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "codegen/listing.h"
+#include "tests/scratch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -201,7 +202,7 @@ static const Listing *made(Arena *arena, const HwSpec *spec) {
 
 /* A folder of this test's own, taken away at its end. */
 static const char *folder(Arena *arena) {
-    char *path = arena_strdup(arena, "/tmp/amphora-listing-XXXXXX");
+    char *path = arena_printf(arena, "%s/amphora-listing-XXXXXX", scratch());
     assert_non_null(mkdtemp(path));
     return path;
 }

@@ -6,6 +6,7 @@
 #include "frontends/frontend.h"
 
 #include "base/text.h"
+#include "tests/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,8 +42,8 @@ static int teardown(void **state) {
 /* A new file with these bytes; files before it may still be mapped. */
 static inline const char *put(const char *suffix, const void *bytes,
                               size_t len) {
-    const char *path =
-        arena_printf(arena, "/tmp/amphora-test-%ld%s", (long)getpid(), suffix);
+    const char *path = arena_printf(arena, "%s/amphora-test-%ld%s", scratch(),
+                                    (long)getpid(), suffix);
     remove(path);
     assert_true(file_write(arena, diag, path, bytes, len));
     return path;

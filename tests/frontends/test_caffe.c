@@ -3,6 +3,7 @@
 #include "frontends/frontend.h"
 
 #include "base/text.h"
+#include "tests/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,7 @@ static int setup(void **state) {
     arena = arena_new("test");
     diag = diag_new(arena);
     options = (ImportOptions){0};
-    snprintf(path, sizeof path, "/tmp/amphora-test-%ld.prototxt",
+    snprintf(path, sizeof path, "%s/amphora-test-%ld.prototxt", scratch(),
              (long)getpid());
     return 0;
 }
@@ -647,14 +648,15 @@ static void test_detection(void **state) {
         known = arena_printf(arena, "%s%s%s (%s)", known, i ? ", " : "",
                              formats[i].name, formats[i].suffixes);
     const char *net = with_x(L("a", "ReLU", ""));
-    snprintf(path, sizeof path, "/tmp/amphora-test-%ld.txt", (long)getpid());
+    snprintf(path, sizeof path, "%s/amphora-test-%ld.txt", scratch(),
+             (long)getpid());
     assert_non_null(read_text(arena_printf(arena, "# a comment\n%s", net)));
     refuse("hello\n", arena_printf(arena,
                                    "0:0: error: not a network in a known "
                                    "format; known: %s\n",
                                    known));
     remove(path);
-    snprintf(path, sizeof path, "/tmp/amphora-test-%ld.prototxt",
+    snprintf(path, sizeof path, "%s/amphora-test-%ld.prototxt", scratch(),
              (long)getpid());
     refuse("hello\n", "2:1: error: expected ':' or '{' behind 'hello', found "
                       "the end of the file\n");

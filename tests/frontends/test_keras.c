@@ -158,8 +158,8 @@ static const char *make_file(const char *kernel, const char *bias,
                              const char *config, bool fixed) {
     static const hsize_t dims[] = {1, 1, 2, 1}, one[] = {1};
     static const float w[] = {2, -1}, b[] = {0.5f};
-    const char *path =
-        arena_printf(arena, "/tmp/amphora-test-%ld.h5", (long)getpid());
+    const char *path = arena_printf(arena, "%s/amphora-test-%ld.h5", scratch(),
+                                    (long)getpid());
     remove(path);
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     write_set(file, kernel, 4, dims, w);
@@ -279,8 +279,8 @@ static void test_hdf5_elsewhere(void **state) {
 
 static const char *make_archive(const char *weights, const char *config,
                                 zip_int32_t method) {
-    const char *path =
-        arena_printf(arena, "/tmp/amphora-test-%ld.keras", (long)getpid());
+    const char *path = arena_printf(arena, "%s/amphora-test-%ld.keras",
+                                    scratch(), (long)getpid());
     Bytes bytes;
     int error;
     assert_true(file_read(arena, diag, weights, &bytes));

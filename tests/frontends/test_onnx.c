@@ -11,6 +11,7 @@
 
 #include "frontends/formats.h"
 #include "onnx_write.h"
+#include "tests/scratch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,13 +21,14 @@
 
 static Arena *arena;
 static Diag *diag;
-static char path[64];
+static char path[512];
 
 static int setup(void **state) {
     (void)state;
     arena = arena_new("test_onnx");
     diag = diag_new(arena);
-    snprintf(path, sizeof path, "/tmp/amphora-onnx-%ld", (long)getpid());
+    snprintf(path, sizeof path, "%s/amphora-onnx-%ld", scratch(),
+             (long)getpid());
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #include "frontends/frontend.h"
 
 #include "base/text.h"
+#include "tests/scratch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,16 +18,17 @@
 static Arena *arena;
 static Diag *diag;
 static ImportInfo info;
-static char net_path[64], weights_path[64];
+static char net_path[512], weights_path[512];
 
 static int setup(void **state) {
     (void)state;
     arena = arena_new("test");
     diag = diag_new(arena);
     long id = (long)getpid();
-    snprintf(net_path, sizeof net_path, "/tmp/amphora-net-%ld.prototxt", id);
+    snprintf(net_path, sizeof net_path, "%s/amphora-net-%ld.prototxt",
+             scratch(), id);
     snprintf(weights_path, sizeof weights_path,
-             "/tmp/amphora-weights-%ld.caffemodel", id);
+             "%s/amphora-weights-%ld.caffemodel", scratch(), id);
     return 0;
 }
 

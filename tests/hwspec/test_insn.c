@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "hwspec/rows.h"
+#include "tests/effort.h"
 #include "tests/hwspec/insn.h"
 
 #include <string.h>
@@ -115,7 +116,7 @@ static void every_form_is_reachable(void **state) {
 static void round_trips_of(const HwSpec *spec, uint32_t row, uint32_t form) {
     Random random = {rng_seed(spec->machine, row * 16 + form), 0};
     Arena *arena = arena_new("test");
-    for (int i = 0; i < TRIES; i++) {
+    for (uint32_t i = 0; i < cases_of(TRIES, TRIES / 8); i++) {
         HwInsn insn = random_insn(arena, spec, &random, row, form);
         const char *line = insn_print(arena, spec, &insn);
         HwInsn back = parsed(arena, spec, line);

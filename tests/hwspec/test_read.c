@@ -12,6 +12,7 @@
 #include "base/yaml.h"
 #include "hwspec/cost.h"
 #include "hwspec/hwspec.h"
+#include "tests/effort.h"
 
 #include <string.h>
 
@@ -620,7 +621,7 @@ static void damaged_texts(void **state) {
     Bytes whole = {0};
     assert_true(file_read(arena, diag_new(arena),
                           "hwspec/targets/xdnn-v3-96.yaml", &whole));
-    for (uint64_t i = 0; i < 1500; i++) {
+    for (uint64_t i = 0; i < cases_of(1500, 300); i++) {
         Arena *run = arena_new("damaged");
         Diag *diag = diag_new(run);
         char *text = arena_strndup(run, (const char *)whole.at, whole.len);
@@ -671,7 +672,7 @@ static void odd_settings(void **state) {
     Paths paths = {arena, ARENA_ARRAY(arena, const char *, 4096), 0};
     add_paths(&paths, yaml_parse(arena, diag, file, text, whole.len), "");
     assert_true(paths.n > 200);
-    for (uint32_t i = 0; i < paths.n; i++) {
+    for (uint32_t i = 0; i < paths.n; i += cases_of(1, 4)) {
         Arena *run = arena_new("odd");
         Diag *heard = diag_new(run);
         HwSetting s = {paths.at[i], odd[rng_bits(1, i) % n_odd]};

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "pack/exact/exact.h"
 #include "pack/pack.h"
+#include "tests/effort.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -139,7 +140,7 @@ static int64_t least_height(const PackProblem *p) {
 static void test_against_brute_force(void **state) {
     (void)state;
     uint32_t above_peak = 0, raised = 0;
-    for (uint64_t seed = 0; seed < 3000; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(3000, 600); seed++) {
         Arena *arena = arena_new("seed");
         PackProblem problem = small_problem(arena, seed);
         int64_t least = least_height(&problem);
@@ -162,7 +163,8 @@ static void test_against_brute_force(void **state) {
         assert_int_equal(run(arena, &problem).status, PACK_INFEASIBLE);
         arena_free(arena);
     }
-    assert_true(above_peak > 300 && raised > 100); /* not all are easy */
+    assert_true(above_peak > cases_of(300, 60) &&
+                raised > cases_of(100, 20)); /* not all are easy */
 }
 
 /* ---- alignments ---- */
@@ -191,7 +193,7 @@ static PackProblem aligned_problem(Arena *arena, uint64_t seed, uint32_t n,
 static void test_alignments(void **state) {
     (void)state;
     uint32_t wasted = 0;
-    for (uint64_t seed = 0; seed < 1500; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(1500, 300); seed++) {
         Arena *arena = arena_new("seed");
         PackProblem problem =
             aligned_problem(arena, seed, 4 + (uint32_t)(seed % 3), 3, 4, 12);
@@ -201,7 +203,7 @@ static void test_alignments(void **state) {
         wasted += pack_live_peak(arena, &problem, NULL) < result.height[0];
         arena_free(arena);
     }
-    assert_true(wasted > 700);
+    assert_true(wasted > cases_of(700, 140));
 }
 
 /* What alignments waste among ten alive at once is seen without a search for
@@ -209,7 +211,7 @@ static void test_alignments(void **state) {
 static void test_bounds_of_alignments(void **state) {
     (void)state;
     uint32_t proved = 0;
-    for (uint64_t seed = 0; seed < 30; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(30, 6); seed++) {
         Arena *arena = arena_new("seed");
         PackProblem problem = aligned_problem(arena, seed, 30, 10, 5, 20);
         problem.budget = 40000;
@@ -218,7 +220,7 @@ static void test_bounds_of_alignments(void **state) {
         proved += result.proved;
         arena_free(arena);
     }
-    assert_in_range(proved, 20, 30);
+    assert_in_range(proved, cases_of(20, 4), 30);
 }
 
 /* ---- why nothing fits ---- */
@@ -243,7 +245,7 @@ static void check_conflict(const PackProblem *p, const PackConflict *conflict) {
 static void test_irreducible(void **state) {
     (void)state;
     uint32_t small = 0;
-    for (uint64_t seed = 0; seed < 400; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(400, 100); seed++) {
         Arena *arena = arena_new("seed");
         PackProblem problem = small_problem(arena, seed);
         PackConflict conflict;
@@ -260,7 +262,7 @@ static void test_irreducible(void **state) {
         small += conflict.n < problem.n_bufs;
         arena_free(arena);
     }
-    assert_true(small > 100);
+    assert_true(small > cases_of(100, 25));
 }
 
 /* ---- perfect packings ---- */
@@ -403,7 +405,7 @@ static void test_pins_refute(void **state) {
 /* Small problems with pins: what the search places is not refuted. */
 static void test_pins_do_not_refute(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 2000; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(2000, 400); seed++) {
         Arena *arena = arena_new("seed");
         PackProblem problem = small_problem(arena, seed);
         PackResult result = run(arena, &problem);
@@ -432,7 +434,7 @@ static void test_draws_cost_steps(void **state) {
 static void test_climb_and_portfolio(void **state) {
     (void)state;
     uint32_t lower = 0;
-    for (uint64_t seed = 100; seed < 110; seed++) {
+    for (uint64_t seed = 100; seed < cases_of(110, 105); seed++) {
         Arena *arena = arena_new("seed");
         PackProblem problem = cut_rectangle(arena, seed, 60, 300, 5000);
         uint64_t greedy =
@@ -443,25 +445,25 @@ static void test_climb_and_portfolio(void **state) {
         assert_true(run_named(arena, &problem, "portfolio").proved);
         arena_free(arena);
     }
-    assert_true(lower > 5);
+    assert_true(lower > cases_of(5, 2));
 }
 
 /* A hundred thousand buffers, a thousand alive at a time. */
 static void test_many(void **state) {
     (void)state;
-    enum { N = 100000 };
+    const uint32_t n = cases_of(100000, 10000);
     Arena *arena = arena_new("test");
-    Buffer *buf = ARENA_ARRAY(arena, Buffer, N);
+    Buffer *buf = ARENA_ARRAY(arena, Buffer, n);
     Draw d = {3, 0};
-    for (uint32_t b = 0; b < N; b++) {
-        uint32_t first = draw(&d, N);
+    for (uint32_t b = 0; b < n; b++) {
+        uint32_t first = draw(&d, n);
         buf[b] = (Buffer){.first = first,
                           .end = first + 1 + draw(&d, 2000),
                           .bytes = {64 * (1 + draw(&d, 1000))},
                           .pin_pool = -1,
                           .hint = PACK_NO_HINT};
     }
-    PackProblem problem = problem_of(buf, N, NO_LIMIT);
+    PackProblem problem = problem_of(buf, n, NO_LIMIT);
     problem.pool[0].align = 128;
     PackResult result = run_named(arena, &problem, "large");
     assert_true(result.height[0] < result.bound * 108 / 100);

@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "pack/pack.h"
 #include "pack/packers.h"
+#include "tests/effort.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -426,7 +427,7 @@ static void compare_pools(Fixture *f, uint64_t seed, uint32_t n_pools) {
 
 static void test_against_brute_force(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 200; seed++) {
+    for (uint64_t seed = 0; seed < 200; seed += cases_of(1, 4)) {
         Fixture f = {arena_new("seed")};
         if (seed < 100)
             compare_one_pool(&f, seed);
@@ -608,7 +609,7 @@ static void check_real(Fixture *f, const char *folder, const Real *real) {
     assert_int_equal(result.height[0] * 1000 / peak, real->greedy);
     result = run(f, &problem, "bottom");
     assert_int_equal(result.height[0] * 1000 / peak, real->bottom);
-    uint64_t step = real->n > 500 ? 25 : 10; /* some planners take long */
+    uint64_t step = cases_of(real->n > 500 ? 25 : 10, 25); /* takes long */
     for (uint64_t tenths = 10; tenths <= 30; tenths += step) {
         problem.pool[0].size = peak * tenths / 10;
         for (uint32_t p = 0; p < n_planners; p++)
@@ -632,7 +633,7 @@ static void test_real_problems(void **state) {
     };
     if (!file_exists(folder))
         skip();
-    for (size_t i = 0; i < sizeof real / sizeof *real; i++)
+    for (size_t i = 0; i < sizeof real / sizeof *real; i += cases_of(1, 2))
         check_real(*state, folder, &real[i]);
 }
 
@@ -640,14 +641,14 @@ static void test_real_problems(void **state) {
  * worse than quadratic would hang here. */
 static void test_large(void **state) {
     Fixture *f = *state;
-    enum { N = 20000 };
-    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, N);
-    for (uint32_t i = 0; i < N; i++) {
-        uint32_t first = (uint32_t)(rng_bits(25, i) % N);
+    const uint32_t n = cases_of(20000, 5000);
+    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t first = (uint32_t)(rng_bits(25, i) % n);
         buf[i] = box(first, first + 1 + (uint32_t)(rng_bits(26, i) % 2000),
                      64 * (1 + rng_bits(27, i) % 1000));
     }
-    PackProblem problem = one_pool(UINT64_C(1) << 40, buf, N);
+    PackProblem problem = one_pool(UINT64_C(1) << 40, buf, n);
     static const char *const name[] = {"bysize", "bottles"};
     for (int i = 0; i < 2; i++)
         assert_int_equal(run(f, &problem, name[i]).status, PACK_FITS);
@@ -674,16 +675,16 @@ static const Buffer *draw_many(Fixture *f, uint32_t n, bool odd) {
 
 static void test_squeeze(void **state) {
     Fixture *f = *state;
-    enum { N = 3000 };
+    const uint32_t n = cases_of(3000, 1000);
     for (int odd = 0; odd < 2; odd++) {
         PackProblem problem =
-            one_pool(UINT64_C(1) << 40, draw_many(f, N, odd), N);
+            one_pool(UINT64_C(1) << 40, draw_many(f, n, odd), n);
         problem.budget = 400000;
         PackResult large = run(f, &problem, "large");
         PackResult low = run(f, &problem, "squeeze");
         assert_true(low.height[0] - low.bound <
                     (large.height[0] - large.bound) * 3 / 4);
-        at(&low, run(f, &problem, "squeeze").offset, N);
+        at(&low, run(f, &problem, "squeeze").offset, n);
         problem.any_fit = true; /* one in which large finds none */
         problem.pool[0].size = large.height[0] - 1;
         assert_int_equal(run(f, &problem, "squeeze").status, PACK_FITS);
@@ -696,15 +697,15 @@ static void test_squeeze(void **state) {
  * of what taking the largest first does. */
 static void test_large_and_aligned(void **state) {
     Fixture *f = *state;
-    enum { N = 20000 };
-    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, N);
-    for (uint32_t i = 0; i < N; i++) {
-        uint32_t first = (uint32_t)(rng_bits(31, i) % N);
+    const uint32_t n = cases_of(20000, 5000);
+    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, n);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t first = (uint32_t)(rng_bits(31, i) % n);
         buf[i] = box(first, first + 1 + (uint32_t)(rng_bits(32, i) % 2000),
                      1 + rng_bits(33, i) % 64000);
         buf[i].align = UINT64_C(1) << rng_bits(34, i) % 13;
     }
-    PackProblem problem = one_pool(UINT64_C(1) << 40, buf, N);
+    PackProblem problem = one_pool(UINT64_C(1) << 40, buf, n);
     PackResult large = run(f, &problem, "large");
     PackResult by_size = run(f, &problem, "greedy_by_size");
     assert_int_equal(large.status, PACK_FITS);
@@ -716,12 +717,12 @@ static void test_large_and_aligned(void **state) {
  * time leave the giants no room (they end 8 % above the bound), layers do. */
 static void test_large_and_nested(void **state) {
     Fixture *f = *state;
-    enum { N = 20000 };
-    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, N);
-    uint32_t *stack = ARENA_ARRAY(f->arena, uint32_t, N);
+    const uint32_t most = 20000;
+    Buffer *buf = ARENA_ARRAY(f->arena, Buffer, most);
+    uint32_t *stack = ARENA_ARRAY(f->arena, uint32_t, most);
     uint32_t time = 0, n = 0, depth = 0;
-    for (; n < N || depth; time++) {
-        if (depth && (n == N || rng_bits(35, time) % 1000 < 498)) {
+    for (; n < most || depth; time++) {
+        if (depth && (n == most || rng_bits(35, time) % 1000 < 498)) {
             buf[stack[--depth]].end = time;
         } else {
             uint64_t size = 1 + rng_bits(36, time) % 64;
@@ -729,7 +730,7 @@ static void test_large_and_nested(void **state) {
             stack[depth++] = n++;
         }
     }
-    PackProblem problem = one_pool(UINT64_C(1) << 40, buf, N);
+    PackProblem problem = one_pool(UINT64_C(1) << 40, buf, most);
     PackResult layers = run(f, &problem, "layers");
     PackResult large = run(f, &problem, "large");
     assert_true(layers.height[0] < layers.bound * 1002 / 1000);

@@ -9,6 +9,7 @@
 
 #include "base/rng.h"
 #include "pack/pack.h"
+#include "tests/effort.h"
 
 #include <string.h>
 
@@ -268,8 +269,8 @@ static void check_planner(Arena *arena, const Case *c, const char *name,
 static void test_planners(void **state) {
     (void)state;
     uint32_t possible = 0;
-    enum { SEEDS = 3000 };
-    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+    const uint32_t seeds = cases_of(3000, 400);
+    for (uint64_t seed = 0; seed < seeds; seed++) {
         Arena *arena = arena_new("seed");
         Case c;
         draw_case(seed, &c);
@@ -282,7 +283,7 @@ static void test_planners(void **state) {
             check_planner(arena, &c, planners[i].name, &best);
         arena_free(arena);
     }
-    assert_in_range(possible, SEEDS / 4, SEEDS);
+    assert_in_range(possible, seeds / 4, seeds);
 }
 
 /* Random placements, right and wrong: the judge says what the rules say. */

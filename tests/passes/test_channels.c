@@ -3,6 +3,7 @@
  * run what they did not. Of concats they take members, not parts of these. */
 #include "passes/legal.h"
 #include "tests/passes/net.h"
+#include "tests/scratch.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +67,8 @@ static void make_random(Net *net) {
 
 /* A machine of few channels. */
 static const HwSpec *few(Net *net, const char *target) {
-    char path[] = "/tmp/amphora-channels-XXXXXX";
+    char path[512];
+    snprintf(path, sizeof path, "%s/amphora-channels-XXXXXX", scratch());
     int file = mkstemp(path);
     assert_true(file >= 0);
     FILE *to = fdopen(file, "w");

@@ -1,5 +1,6 @@
 /* test_damage.c - listings with any numbers in them: no crash, no hang, and
  * the same answer twice. */
+#include "tests/effort.h"
 #include "tests/sim/harness.h"
 
 static uint64_t dice(uint64_t *state, uint64_t n) {
@@ -38,7 +39,7 @@ static HwInsn random_insn(Bench *b, uint64_t *state) {
 
 static void random_listings(void **state) {
     const char *target = *state;
-    for (uint64_t seed = 0; seed < 12; seed++) {
+    for (uint64_t seed = 0; seed < cases_of(12, 4); seed++) {
         Bench *b = bench_open(target);
         uint64_t at = seed << 32;
         for (int i = 0; i < 60; i++) {
@@ -65,7 +66,7 @@ static void changed_numbers(void **state) {
         "5 XNScatter 0x40000 0x0 8 8 8 0 1 1 0 7 0 0\n";
     (void)state;
     uint64_t at = 1;
-    for (int i = 0; i < 400; i++) {
+    for (uint32_t i = 0; i < cases_of(400, 100); i++) {
         Bench *b = bench_open("xdnn-v2-28");
         bench_text(b, text);
         HwInsn *insn = &b->insn.at[dice(&at, b->insn.n)];
@@ -144,7 +145,7 @@ static void random_hosts(void **state) {
                                         "mean",   "var",  "slope"};
     (void)state;
     uint64_t at = 1000;
-    for (int i = 0; i < 3000; i++) {
+    for (uint32_t i = 0; i < cases_of(3000, 600); i++) {
         Bench *b = bench_open("null");
         HostLayer host = random_host(b, &at);
         bench_host(b, host);
