@@ -7,7 +7,9 @@
  * Method: list scheduling by the plan's clock. Layers are issued as soon as
  * what they read is; then comes the next transfer: of those whose bytes are
  * free when the DMA is, the one that is needed first, else the one whose bytes
- * are free first. Blocks of weights are loaded in the order of their uses.
+ * are free first; but one that can wait leaves the DMA to one that cannot, and
+ * whose bytes are free before it would be done. Blocks of weights are loaded in
+ * the order of their uses.
  * Invariants: actions that conflict keep their order. A block's place is free
  * of all volumes from its load to its use, in the order of layers: so a layer
  * that is next always finds a place.
@@ -25,6 +27,7 @@ typedef struct Item {
     QueueReady ready;
     uint32_t waits; /* conflicting actions in front that are not issued */
     uint32_t due;   /* the first action behind that conflicts; NONE */
+    uint64_t cycles;
     bool moves, issued;
 } Item;
 
@@ -44,6 +47,7 @@ typedef struct Stage {
                      * can: the last ones */
     Item *item;
     uint32_t *next_move;     /* by item: the first transfer from it on, or n */
+    uint64_t *work;          /* by item: cycles of all layers in front of it */
     uint32_t *start, *after; /* after[start[i]..start[i + 1]): wait for i */
     uint32_t low, front;     /* first item, first layer that is not issued */
     uint32_t *block;         /* by item: 1 + its block */
@@ -270,12 +274,39 @@ typedef struct Choice {
     bool any, block;
     uint32_t item, due;
     uint64_t ready; /* cycle: its bytes, its unit and its wires are free */
-    Reach bytes;    /* block: its place */
+    uint64_t cycles;
+    Reach bytes; /* block: its place */
 } Choice;
 
-static void take_sooner(Choice *best, Choice other) {
-    if (!best->any || other.ready < best->ready ||
-        (other.ready == best->ready && other.due < best->due))
+/* The cycle at which layers come to where it is due, if nothing keeps them. */
+static uint64_t due_cycle(const Stage *s, const Choice *c) {
+    uint64_t now = 0;
+    if (c->due == NONE || s->front == s->n)
+        return UINT64_MAX;
+    for (uint32_t e = 0; e < HW_MAX_ENGINES; e++)
+        now = larger(now, s->queue.done[e]);
+    return now + (c->due > s->front ? s->work[c->due] - s->work[s->front] : 0);
+}
+
+/* Whether `first`, which is ready first, can wait for `then`, and that cannot
+ * wait for it. */
+static bool gives_way(const Stage *s, const Choice *first, const Choice *then) {
+    uint64_t end = first->ready + first->cycles,
+             after = then->ready + then->cycles;
+    return then->due < first->due && then->ready < end &&
+           then->ready - first->ready < end - then->ready &&
+           end + then->cycles > due_cycle(s, then) &&
+           after + first->cycles <= due_cycle(s, first);
+}
+
+static bool goes_first(const Stage *s, const Choice *a, const Choice *b) {
+    if (a->ready == b->ready)
+        return a->due < b->due;
+    return a->ready < b->ready ? !gives_way(s, a, b) : gives_way(s, b, a);
+}
+
+static void take_sooner(const Stage *s, Choice *best, Choice other) {
+    if (!best->any || goes_first(s, &other, best))
         *best = other;
 }
 
@@ -300,7 +331,12 @@ static void look_at_moves(Stage *s, uint32_t needed, Choice *best) {
         uint64_t ready =
             larger(queue_ready(&s->queue, &item->touched, &item->ready),
                    queue_unit_free(&s->queue, &s->source[i]));
-        take_sooner(best, (Choice){true, false, i, item->due, ready, {0}});
+        take_sooner(s, best,
+                    (Choice){.any = true,
+                             .item = i,
+                             .due = item->due,
+                             .ready = ready,
+                             .cycles = item->cycles});
     }
 }
 
@@ -357,7 +393,8 @@ static void look_at_block(Stage *s, bool evicts, Choice *best) {
     find_better(s, &w, now, &c.bytes);
     c.due = w.use;
     c.ready = larger(queue_free(&s->queue, c.bytes), now);
-    take_sooner(best, c);
+    c.cycles = slice_cycles(s, w.slice);
+    take_sooner(s, best, c);
 }
 
 static void issue_block(Stage *s, Reach bytes) {
@@ -414,11 +451,17 @@ static void open_items(Stage *s) {
     s->item = ARENA_ARRAY(s->arena, Item, s->n + 1);
     s->block = ARENA_ARRAY(s->arena, uint32_t, s->n + 1);
     s->next_move = ARENA_ARRAY(s->arena, uint32_t, s->n + 1);
-    for (uint32_t i = 0; i < s->n; i++)
+    s->work = ARENA_ARRAY(s->arena, uint64_t, s->n + 1);
+    for (uint32_t i = 0; i < s->n; i++) {
+        bool moves = is_move(&s->source[i]);
+        uint64_t cycles = action_cycles(&s->now, &s->source[i]);
         s->item[i] =
             (Item){.touched = touched_by(s->arena, &s->now, &s->source[i]),
                    .due = NONE,
-                   .moves = is_move(&s->source[i])};
+                   .cycles = cycles,
+                   .moves = moves};
+        s->work[i + 1] = s->work[i] + (moves ? 0 : cycles);
+    }
     s->next_move[s->n] = s->n;
     for (uint32_t i = s->n; i-- > 0;)
         s->next_move[i] = s->item[i].moves ? i : s->next_move[i + 1];
