@@ -11,8 +11,10 @@
  * barriers. Plans layer by layer - each complete before the next begins, none
  * twice - have a barrier between any two steps, whatever their tiles and
  * buffers take. A machine whose instructions run whole layers has no other
- * plans. Where rows are not put together in active memory: recompute_paths.c.
- * Plans that compute nothing twice: single_compute_cuts.c.
+ * plans; what none of a layer's styles that fit has in active memory is then
+ * outside for it, and what all of them reserve no volume has. Where rows are
+ * not put together in active memory: recompute_paths.c. Plans that compute
+ * nothing twice: single_compute_cuts.c.
  */
 #include "alloc/bound/bound.h"
 #include "alloc/alias/alias.h"
@@ -20,6 +22,8 @@
 #include "alloc/geometry/tensor_bytes.h"
 #include "alloc/spill/spill_lp.h"
 #include "alloc/tile/tile.h"
+
+#include "base/arith.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,13 +67,75 @@ static bool is_barrier(const Decisions *d, uint32_t step) {
 
 /* ---- programs ---- */
 
+/* What all styles by which a layer can run have in common. */
+typedef struct Styled {
+    bool in, out;    /* its operands, its result are outside */
+    double reserved; /* bytes */
+} Styled;
+
 /* While step s runs is time 2 s, behind it 2 s + 1. */
 typedef struct Waits {
     SpillProgram x;
+    Styled *styled;   /* by step */
+    double forced;    /* bytes that move whatever else does */
     uint8_t *barrier; /* by step */
     bool passes;      /* one instruction runs a layer: what is read and made is
                        * in active memory whole, or passes through it */
 } Waits;
+
+/* Bytes that the node's volumes have in active memory, if they do not pass in
+ * tiles; at least. */
+static uint64_t volume_bytes(const Facts *f, NodeId id, bool in, bool out) {
+    const Node *node = graph_node(f->g, id);
+    uint64_t sum = 0, most = 0, bytes[PACK_MAX_POOLS];
+    for (uint32_t k = 0; k <= node->n_in; k++) {
+        bool is_in = k < node->n_in;
+        TensorId t = is_in ? node->in[k] : node->out[0];
+        pool_bytes(f, t, plan_volume(f->g, t).h, true, bytes);
+        uint64_t own = least_bytes(f, bytes, UINT32_MAX);
+        if (is_in ? in : out)
+            continue;
+        sum = add_capped(sum, own);
+        if (is_in && !out && takes_in_place(f, id, t))
+            most = own;
+    }
+    return sum == UINT64_MAX ? sum : sum - (in ? 0 : most);
+}
+
+static void styled_meet(Styled *all, bool first, Styled one) {
+    if (first)
+        *all = one;
+    all->in &= one.in;
+    all->out &= one.out;
+    all->reserved = fmin(all->reserved, one.reserved);
+}
+
+/* Nothing, if it may run otherwise, or not at all. */
+static Styled styled_of(const Facts *f, NodeId id) {
+    const HwTiling *tiling = &f->spec->tiling;
+    Styled all = {0};
+    bool any = false;
+    int32_t i;
+    if (!on_engine(f, id) || runs_ahead(f, id) || f->spec->n_active > 1 ||
+        channel_tile_least(f, id))
+        return all;
+    if (!(tiling->tiles.always >> f->legal[id.i].op & 1) &&
+        volume_bytes(f, id, false, false) <= f->total)
+        any = true;
+    for (uint32_t rank = 0; (i = hardware_style(f, id, rank)) >= 0; rank++) {
+        const HwTileStyle *style = &tiling->tiles.style[i];
+        Styled one = {style->in_backing, style->out_backing,
+                      (double)style->reserved};
+        uint64_t own = add_capped(
+            volume_bytes(f, id, style->in_backing, style->out_backing),
+            style->reserved);
+        if (own > f->total)
+            continue;
+        styled_meet(&all, !any, one);
+        any = true;
+    }
+    return all;
+}
 
 static void live_add(SpillProgram *x, uint32_t first, uint32_t end,
                      double bytes) {
@@ -116,7 +182,9 @@ static void wait_add(const Facts *f, Waits *waits, uint32_t l,
     bool with_first = waits->passes && from == base->made &&
                       !waits->barrier[from] && !in_place(f, base);
     bool with_last = waits->passes && !waits->barrier[to];
+    bool made = from == base->made && waits->styled[from].out;
     SpillInterval stay = {.alias = l,
+                          .forced = made || waits->styled[to].in,
                           .first = 2 * from + !with_first,
                           .end = 2 * to + with_last,
                           .bytes = bytes,
@@ -138,6 +206,19 @@ static void stores_least(Waits *waits, uint32_t first) {
         waits->x.stay.at[i].store = fmin(waits->x.stay.at[i].store, least);
 }
 
+/* The same of what is outside in any case. */
+static void forced_add(Waits *waits, uint32_t first) {
+    double store = 0;
+    for (uint32_t i = first; i < waits->x.stay.n; i++) {
+        const SpillInterval *stay = &waits->x.stay.at[i];
+        if (!stay->forced)
+            continue;
+        store = stay->store;
+        waits->forced += stay->load;
+    }
+    waits->forced += store;
+}
+
 static void base_waits(const Facts *f, Waits *waits, uint32_t l,
                        const BaseTensor *base) {
     uint32_t from = base->made, first = waits->x.stay.n;
@@ -155,6 +236,7 @@ static void base_waits(const Facts *f, Waits *waits, uint32_t l,
         before = needs;
     }
     stores_least(waits, first);
+    forced_add(waits, first);
 }
 
 /* All gaps between two uses, and the bytes that wait, by time. */
@@ -166,9 +248,15 @@ static Waits waits_make(const Decisions *d, const BaseTensors *bases) {
                          .live = ARENA_ARRAY(f->arena, double, 2 * n + 1),
                          .n_times = 2 * n},
                    .barrier = ARENA_ARRAY(f->arena, uint8_t, n + 1),
+                   .styled = ARENA_ARRAY(f->arena, Styled, n + 1),
                    .passes = f->spec->tiling.kind == HW_TILING_HARDWARE};
-    for (uint32_t s = 0; s < n; s++)
+    for (uint32_t s = 0; s < n; s++) {
         waits.barrier[s] = is_barrier(d, s);
+        if (!waits.passes || f->schedule->step[s].n != 1)
+            continue;
+        waits.styled[s] = styled_of(f, f->schedule->step[s].slot[0].node);
+        live_add(&waits.x, 2 * s, 2 * s + 1, waits.styled[s].reserved);
+    }
     for (uint32_t l = 0; l < bases->n; l++) {
         const BaseTensor *base = &bases->at[l];
         base_waits(f, &waits, l, base);
@@ -186,7 +274,7 @@ static double waits_bound(Waits *waits, bool barriers) {
     for (uint32_t t = 0; t < x->n_times && barriers; t++)
         if (t % 2 || !waits->barrier[t / 2])
             x->live[t] = 0;
-    return spill_lp_bound(x);
+    return waits->forced + spill_lp_bound(x);
 }
 
 void bound_make(const Decisions *d, Plan *plan) {

@@ -69,6 +69,8 @@ static void list_nests(const Search *s, Config at, Configs *out) {
         return;
     }
     add(s, out, c);
+    c.styles = true;
+    add(s, out, c);
     c.tile_bytes = true;
     add(s, out, c);
 }

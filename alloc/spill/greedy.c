@@ -386,6 +386,8 @@ void start_again(Attempt *a) {
     memset(a->d.mode, 0, a->f->g->node.n * sizeof *a->d.mode);
     ahead_choose(&a->d);
     modes_start(&a->d);
+    if (a->d.config->styles)
+        styles_choose(&a->d);
     a->d.alias.n = 0;
     aliases_make(&a->d);
     uses_make(&a->d);

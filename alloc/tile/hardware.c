@@ -121,7 +121,7 @@ static uint64_t time_of(const Timer *t, const Axis *rows, const Axis *cols) {
 }
 
 /* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
-static uint64_t tiles_cycles(const Facts *f, NodeId id, const Mode *mode) {
+uint64_t tiles_cycles(const Facts *f, NodeId id, const Mode *mode) {
     Timer t = timer_make(f, id, mode);
     Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
     Arena *arena = arena_new("tile time");

@@ -392,12 +392,12 @@ static uint32_t style_class(const HwTileStyle *s) {
 }
 
 /* The style of rank `rank` for the operation; -1 behind the last. */
-static int32_t style_of_rank(const Facts *f, HwOp op, uint32_t rank) {
+int32_t hardware_style(const Facts *f, NodeId id, uint32_t rank) {
     for (uint32_t class = 0; class < 4; class ++)
         for (uint32_t i = 0; i < f->spec->tiling.tiles.n; i++) {
             const HwTileStyle *s = &f->spec->tiling.tiles.style[i];
             if (style_class(s) == class && (class || s->sums) &&
-                s->ops >> op & 1 && rank-- == 0)
+                s->ops >> f->legal[id.i].op & 1 && rank-- == 0)
                 return (int32_t)i;
         }
     return -1;
@@ -407,45 +407,53 @@ static int32_t style_of_rank(const Facts *f, HwOp op, uint32_t rank) {
  * are worth some time, but not any. */
 enum { BYTE_PRICE = 10 };
 
-static bool hardware_next(Decisions *d, NodeId id) {
-    const Facts *f = d->f;
+/* Tiles that the mode's style can hold. */
+static bool tile_mode(const Facts *f, NodeId id, Mode *mode) {
     const Node *node = graph_node(f->g, id);
-    Mode *mode = &d->mode[id.i];
-    uint32_t rank = mode->kind == MODE_WHOLE ? 0 : mode->rank + 1;
     uint32_t memory = first_bit(reach(f, id, HW_IN));
-    for (;; rank++) {
-        int32_t i = style_of_rank(f, f->legal[id.i].op, rank);
-        if (i < 0)
-            return false;
-        const HwTileStyle *style = &f->spec->tiling.tiles.style[i];
-        Mode next = {.kind = MODE_HARDWARE,
-                     .streams_in = style->in_backing,
-                     .streams_out = style->out_backing,
-                     .rank = rank,
-                     .style = i,
-                     .repl = tile_repl(f, id)};
-        if (style->sums) {
-            next.repl = (Repl){0};
-            nest_choose(d, id, &next);
-            *mode = next;
-            return true;
-        }
-        TileFit fit = {.f = f,
-                       node,
-                       style,
-                       f->spec->memory[memory].layout,
-                       plan_volume(f->g, node->in[0]),
-                       plan_volume(f->g, node->out[0]),
-                       next.repl};
-        if (tile_choose(&fit, &next)) {
-            if (node->op == OP_CONV || node->op == OP_CONV_POOL)
-                tiles_hasten(f, id, BYTE_PRICE, &next);
-            else
-                tiles_quicken(f, id, &next);
-            *mode = next;
-            return true;
-        }
+    TileFit fit = {.f = f,
+                   node,
+                   &f->spec->tiling.tiles.style[mode->style],
+                   f->spec->memory[memory].layout,
+                   plan_volume(f->g, node->in[0]),
+                   plan_volume(f->g, node->out[0]),
+                   mode->repl};
+    if (!tile_choose(&fit, mode))
+        return false;
+    if (node->op == OP_CONV || node->op == OP_CONV_POOL)
+        tiles_hasten(f, id, BYTE_PRICE, mode);
+    else
+        tiles_quicken(f, id, mode);
+    return true;
+}
+
+bool hardware_mode(Decisions *d, NodeId id, uint32_t rank) {
+    const Facts *f = d->f;
+    int32_t i = hardware_style(f, id, rank);
+    const HwTileStyle *style = &f->spec->tiling.tiles.style[i];
+    Mode next = {.kind = MODE_HARDWARE,
+                 .streams_in = style->in_backing,
+                 .streams_out = style->out_backing,
+                 .rank = rank,
+                 .style = i,
+                 .repl = tile_repl(f, id)};
+    if (style->sums) {
+        next.repl = (Repl){0};
+        nest_choose(d, id, &next);
+    } else if (!tile_mode(f, id, &next)) {
+        return false;
     }
+    d->mode[id.i] = next;
+    return true;
+}
+
+static bool hardware_next(Decisions *d, NodeId id) {
+    const Mode *mode = &d->mode[id.i];
+    uint32_t rank = mode->kind == MODE_WHOLE ? 0 : mode->rank + 1;
+    for (; hardware_style(d->f, id, rank) >= 0; rank++)
+        if (hardware_mode(d, id, rank))
+            return true;
+    return false;
 }
 
 void modes_start(Decisions *d) {

@@ -59,6 +59,11 @@ typedef struct Range {
 uint32_t mode_pins(const Decisions *d, NodeId node, Range pin[3],
                    uint32_t *memory);
 
+/* The node's styles, in the order in which they are tried: operands stay in
+ * active memory, the result does, the input does, neither; -1 behind the last.
+ * hardware_mode lets the node run by it; false if no tile fits. */
+int32_t hardware_style(const Facts *f, NodeId node, uint32_t rank);
+bool hardware_mode(Decisions *d, NodeId node, uint32_t rank);
 /* Operators that never run whole start with their first way, or last. */
 void modes_start(Decisions *d);
 
@@ -138,8 +143,16 @@ size_t nest_slots(const Schedule *schedule);
 /* Bytes of the input and of weights that the mode reads from outside, and its
  * cycles. */
 NestCost nest_cost(const Facts *f, NodeId node, const Mode *mode);
+/* ---- styles.c ---- */
+
+/* Gives all nodes the styles, or runs them whole, with which the least moves
+ * and waits. */
+void styles_choose(Decisions *d);
+
 /* ---- hardware.c: layers by hardware tiles ---- */
 
+/* Cycles with the mode's tiles, as the machine overlaps them; ports aside. */
+uint64_t tiles_cycles(const Facts *f, NodeId node, const Mode *mode);
 /* Gives the mode the tile, of those that fit, with the fewest cycles plus
  * `price` times those that its input takes to come; of equals the largest. */
 void tiles_hasten(const Facts *f, NodeId node, uint32_t price, Mode *mode);
