@@ -167,7 +167,7 @@ static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     diag_error(diag, schedule->spec->loc,
                "does not fit: volumes leave weights no room");
     if (!options->no_remedy)
-        note_advice(arena, diag, schedule->spec->memory[0].name,
+        note_advice(arena, diag, schedule->spec, 0,
                     size_staged(options->asked));
 }
 

@@ -373,7 +373,7 @@ ExitCode pipeline_run(Arena *arena, Diag *diag, const Options *options,
 }
 
 uint32_t pipeline_images(const Pipeline *p) {
-    return p->one ? p->schedule->n_steps / p->one->n_steps : 1;
+    return p->one ? p->schedule->graph->node.n / p->one->graph->node.n : 1;
 }
 
 uint32_t pipeline_host_layers(const Pipeline *p) {

@@ -7,6 +7,10 @@
 #include "hwspec/read.h"
 
 enum { MOST_CORES = 1024 };
+enum {
+    ON_CHIP =
+        1 << HW_ACTIVE | 1 << HW_WEIGHTS | 1 << HW_BIAS | 1 << HW_REGISTERS
+};
 
 static bool read_number(Reader *r, YamlNode *node, void *out) {
     uint32_t *count = out;
@@ -21,7 +25,7 @@ static const Key cores_keys[] = {
     NEED("count", read_number, HwCores, count, "of them, each on an image"),
     KEY("share", read_memory_set, HwCores, share,
         "memories that there are once; each core has an equal part of size and "
-        "bandwidth; else those outside of active memory"),
+        "bandwidth; else those that are not on chip"),
 };
 const Section read_cores_section = SECTION("cores", cores_keys);
 
@@ -42,8 +46,10 @@ static void take_part(Reader *r, const YamlNode *node, HwMemory *m,
 
 bool read_cores(Reader *r, YamlNode *node, void *out) {
     HwCores *cores = out;
-    uint32_t active = (UINT32_C(1) << r->spec->n_active) - 1;
-    *cores = (HwCores){.count = 1, .share = ~active};
+    *cores = (HwCores){.count = 1};
+    for (uint32_t m = 0; m < r->spec->n_memories; m++)
+        if (!(ON_CHIP >> r->memory[m].role & 1))
+            cores->share |= UINT32_C(1) << m;
     if (!read_keys(r, node, &read_cores_section, cores))
         return false;
     for (uint32_t m = 0; m < r->spec->n_memories; m++)

@@ -99,10 +99,12 @@ bool weights_too_large(Arena *arena, Diag *diag, const Schedule *schedule,
     if (options->no_remedy)
         return true;
     if (weights_would_do(arena, options->asked, bytes))
-        note_advice(arena, diag, m->name, (SizeAdvice){.enough = bytes});
+        note_advice(arena, diag, spec, (uint32_t)(m - spec->memory),
+                    (SizeAdvice){.enough = bytes});
     else
         diag_note(diag, (Loc){0},
                   "--set memories.%s.size=%llu alone would not do", m->name,
-                  (unsigned long long)bytes);
+                  (unsigned long long)bytes_of_cores(
+                      spec, (uint32_t)(m - spec->memory), bytes));
     return true;
 }

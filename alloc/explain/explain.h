@@ -11,9 +11,11 @@
 void explain(Diag *diag, Attempt *a);
 /* Sizes that a first active memory could have are multiples of this. */
 uint64_t size_granule(const HwMemory *m);
+/* What the hwspec says of a memory of which each core has `part` bytes. */
+uint64_t bytes_of_cores(const HwSpec *spec, uint32_t memory, uint64_t part);
 /* "--set ... would do; ... would not", or as much of that as is known. */
-void note_advice(Arena *arena, Diag *diag, const char *memory,
-                 SizeAdvice advice);
+void note_advice(Arena *arena, Diag *diag, const HwSpec *spec,
+                 uint32_t memory, SizeAdvice advice);
 /* Bytes that something takes, of a refusal: what lies highest need not end at a
  * multiple of the alignment, so no more than would do. */
 uint64_t bytes_said(const Attempt *a, uint64_t bytes);

@@ -349,7 +349,16 @@ static void find_size(Attempt *a, uint64_t short_of, SizeAdvice *b) {
     a->would_do = b->too_small ? b->enough : 0;
 }
 
-void note_advice(Arena *arena, Diag *diag, const char *memory, SizeAdvice b) {
+uint64_t bytes_of_cores(const HwSpec *spec, uint32_t memory, uint64_t part) {
+    bool shared = spec->cores.count && spec->cores.share >> memory & 1;
+    return shared ? part * spec->cores.count : part;
+}
+
+void note_advice(Arena *arena, Diag *diag, const HwSpec *spec, uint32_t m,
+                 SizeAdvice b) {
+    const char *memory = spec->memory[m].name;
+    b.enough = bytes_of_cores(spec, m, b.enough);
+    b.too_small = bytes_of_cores(spec, m, b.too_small);
     if (b.enough && b.too_small)
         diag_note(diag, (Loc){0},
                   "--set memories.%s.size=%s would do; %s would not", memory,
@@ -361,7 +370,7 @@ void note_advice(Arena *arena, Diag *diag, const char *memory, SizeAdvice b) {
 }
 
 static void note_size(Diag *diag, const Attempt *a, const SizeAdvice *b) {
-    note_advice(a->f->arena, diag, a->f->spec->memory[0].name, *b);
+    note_advice(a->f->arena, diag, a->f->spec, 0, *b);
     if (a->would_do && !with_weights(a->f))
         note_last(diag, a, b);
 }

@@ -386,7 +386,8 @@ bool areas_read(Areas *all, const Placement *p, Part part) {
     return area != NULL;
 }
 
-void areas_write(Areas *all, const Placement *p, Part part) {
+/* `lost`: what lies there is nothing that anybody reads. */
+static void part_put(Areas *all, const Placement *p, Part part, bool lost) {
     areas_clear(all, p->memory, areas_bytes(all, p), p);
     Area *area = area_find(all, p);
     if (!area) {
@@ -397,8 +398,19 @@ void areas_write(Areas *all, const Placement *p, Part part) {
     }
     BaseTensors leaves = {0};
     leaves_held(all, p, &leaves);
-    for (uint32_t i = 0; i < leaves.at.n; i++)
+    for (uint32_t i = 0; i < leaves.at.n; i++) {
+        if (lost)
+            leaves.at.at[i].tensor = (TensorId){NONE};
         leaf_put(all, area, p, &leaves.at.at[i], part);
+    }
+}
+
+void areas_write(Areas *all, const Placement *p, Part part) {
+    part_put(all, p, part, false);
+}
+
+void areas_spoil(Areas *all, const Placement *p, Part part) {
+    part_put(all, p, part, true);
 }
 
 void areas_drop(Areas *all, uint32_t memory, Range bytes) {

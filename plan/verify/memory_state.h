@@ -28,6 +28,8 @@ typedef struct Part {
 bool areas_read(Areas *areas, const Placement *p, Part part);
 /* It is, from now on; what else lies in the placement's bytes is lost. */
 void areas_write(Areas *areas, const Placement *p, Part part);
+/* The same of something that is no part of its tensor, such as sums. */
+void areas_spoil(Areas *areas, const Placement *p, Part part);
 /* Bytes of a memory, or other numbers. */
 typedef struct Range {
     uint64_t first, end;

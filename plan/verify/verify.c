@@ -149,7 +149,7 @@ static const char *take_sums(Judge *j, const Action *a, Addends x) {
 static void leave_sums(Judge *j, const Action *a, Addends x) {
     const Placement *p = &j->plan->placement[a->out];
     Range bytes = areas_bytes(j->areas, p);
-    areas_drop(j->areas, p->memory, bytes);
+    areas_spoil(j->areas, p, made_by(a));
     judge_drop_sums(j, p->memory, bytes);
     if (p->memory == j->spec->weights)
         judge_drop_weights(j, bytes);

@@ -297,10 +297,11 @@ def figures(point):
     """What compile counts is what the simulator counts."""
     v, c = point.verified, point.compiled
     moved = v["ddr_read_bytes"] + v["ddr_written_bytes"]
-    which = "cycles_an_image" if "--mode" in point.options else "cycles"
+    cycles = v["cycles_an_image" if "--mode" in point.options else "cycles"]
+    cycles = -(-cycles // cores(point))
     pairs = (("moved", c.get("ddr_moved_bytes"), moved),
              ("moved, by verify", v.get("ddr_moved_bytes"), moved),
-             ("cycles", c["cost"]["cycles"], v[which]))
+             ("cycles", c["cost"]["cycles"], cycles))
     for name, told, counted in pairs:
         if told not in (None, counted):
             raise Wrong("figures", f"{name}: {told} planned, {counted} "
@@ -311,6 +312,13 @@ def figures(point):
         raise Wrong("bound", f"{bound} at least, {moved} moved")
     if v["am_peak_bytes"] > v["am_capacity_bytes"]:
         raise Wrong("figures", "more memory than there is")
+
+
+def cores(point):
+    """How many there are, each on an image of its own."""
+    found = re.search(r"(?m)^cores: .*\bcount: (\d+)",
+                      content(point, point.name + ".yaml").decode())
+    return int(found[1]) if found else 1
 
 
 def binary(point):
