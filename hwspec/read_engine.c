@@ -292,7 +292,8 @@ static void check_sums(Reader *r, const YamlNode *node,
                        sums ? "engine `%s` leaves sums in `%s`, but no results"
                             : "engine `%s` leaves results in `%s`, but no sums",
                        engine->name, memory->name);
-        else if (sums && memory->layout->element < SUM_BYTES)
+        else if (sums && memory->layout &&
+                 memory->layout->element < SUM_BYTES)
             diag_error(r->diag, at->loc,
                        "sums take %d bytes, an element of `%s` %u", SUM_BYTES,
                        memory->name, memory->layout->element);
