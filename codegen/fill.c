@@ -448,4 +448,8 @@ void set_run(const Filler *e, HwFields *f, const Action *action) {
         set(f, HW_F_SUMS_FIRST, addends_begin(x));
         set(f, HW_F_SUMS_LAST, addends_end(x));
     }
+    if (action->sums)
+        set(f, HW_F_SUMS_ADDR,
+            (int64_t)units_in(&e->spec->memory[e->spec->sums],
+                              e->plan->sums[action->sums - 1].offset));
 }

@@ -15,7 +15,7 @@
  * `whole`; in a ring the row is taken modulo whole.h; in line buffers row and
  * column are first made a pixel of the one row that `whole` has. */
 typedef struct RecordOperand {
-    const char *role; /* "in", "in2", "out", "weights", "bias" */
+    const char *role; /* "in", "in2", "out", "sums", "weights", "bias" */
     const char *tensor;
     uint32_t memory;
     uint64_t origin; /* bytes: start of `whole` in the memory */
@@ -50,7 +50,8 @@ struct Record {
     uint32_t tile_c, tile_in_c;          /* 0: tiles have all channels, */
     uint64_t tile_weights[2], tile_sums; /* ... and none of these. Bytes in */
     uint64_t tile_input[2];              /* the first active memory */
-    bool adds_up; /* some input channels, or all; sums lie in `out`: */
+    bool adds_up; /* some input channels, or all; sums lie in `out`, or `sums`:
+                   */
     bool sums_first, sums_last; /* they begin; the result is made */
     uint32_t n_waits;
     const uint32_t *wait; /* instructions that have ended when it starts */

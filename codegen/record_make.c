@@ -151,6 +151,21 @@ static RecordOperand bias_of(const Maker *m, const Action *a) {
         .stride = {element, 0, 0}};
 }
 
+static RecordOperand sums_of(const Maker *m, const Action *a) {
+    const SumsPlace *s = &m->plan->sums[a->sums - 1];
+    const Placement *out = &m->plan->placement[a->out];
+    RecordOperand o = {.role = "sums",
+                       .tensor = graph_tensor(m->graph, out->tensor)->name,
+                       .memory = m->spec->sums,
+                       .origin = s->offset,
+                       .whole = s->volume,
+                       .channels = s->volume.c,
+                       .rows = s->volume.h,
+                       .cols = s->volume.w};
+    find_strides(m, &o);
+    return o;
+}
+
 /* A second operand with rows and columns of its own is read whole. */
 static RecordOperand input_of(const Maker *m, const Action *a, uint32_t i) {
     const Placement *p = &m->plan->placement[a->in[i]];
@@ -164,8 +179,11 @@ static RecordOperand input_of(const Maker *m, const Action *a, uint32_t i) {
 static void add_run(const Maker *m, const Action *a, Record *r) {
     for (uint32_t i = 0; i < a->n_in; i++)
         add_operand(r, input_of(m, a, i));
-    add_operand(
-        r, operand_of(m, HW_OUT, a->out, a->row, a->rows, a->col, a->cols));
+    if (!keeps_for_next(m->plan, a))
+        add_operand(
+            r, operand_of(m, HW_OUT, a->out, a->row, a->rows, a->col, a->cols));
+    if (a->sums)
+        add_operand(r, sums_of(m, a));
     if (a->weights)
         add_operand(r, weights_of(m, a));
     if (a->bias)
@@ -336,7 +354,8 @@ static bool meet(const Maker *m, const RecordOperand *a,
 }
 
 static bool writes(const Record *r, uint32_t operand) {
-    return r->operand[operand].role[0] == 'o' ||
+    const char *role = r->operand[operand].role;
+    return role[0] == 'o' || strcmp(role, "sums") == 0 ||
            hw_is_among(r->op, HW_CONSTANT_LOADS);
 }
 

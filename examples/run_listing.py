@@ -151,6 +151,7 @@ def run(m, record):
     operand = {o["role"]: o for o in record["operands"]}
     layer, fields = record["layer"], record.get("fields", {})
     a, b, out, weights = (operand.get(r) for r in ("in", "in2", "out", "weights"))
+    kept = operand.get("sums") or out
     what = m.host[layer] if record["operation"] == "host" else record["operation"]
     if what == "load_weights":
         m.put(weights, block(m.constant[record["constants"], "weight"], weights,
@@ -158,7 +159,7 @@ def run(m, record):
     elif what in ("load", "store"):
         m.put(out, m.get(a))
     elif what in ("conv", "fc"):
-        m.put(out, products(m, record, fields, a, out, weights))
+        m.put(out or kept, products(m, record, fields, a, kept, weights))
     elif what in ("pool_max", "pool_avg"):
         values = pools(m, layer, fields, a, out, record.get("divisor"))
         m.put(out, m.finished(layer, values))
@@ -166,7 +167,7 @@ def run(m, record):
         m.put(out, m.finished(layer, sums(m, layer, a, b)))
     elif what == "softmax":
         m.put(out, softmax(m, a, out))
-    elif what != "concat":
+    elif what not in ("concat", "load_bias"):  # biases are constants, too
         sys.exit(f"{layer}: {what} is left to you")
     return out
 

@@ -152,6 +152,7 @@ static const Has has[] = {
     {HW_F_BIAS_ADDR, WEIGHTS | LOADS_BIAS, 0, UNSET},
     {HW_F_SUMS_FIRST, SUMS, 0, 1},
     {HW_F_SUMS_LAST, SUMS, 0, 1},
+    {HW_F_SUMS_ADDR, WEIGHTS, 0, UNSET},
     {HW_F_BLOCK, 0, RUNS | HW_MOVE, UNSET},
     {HW_F_WAIT_LOAD, 0, RUNS, UNSET},
     {HW_F_WAIT_STORE, 0, RUNS, UNSET},
@@ -202,6 +203,6 @@ bool insn_decided(HwOp op, HwField field, int64_t *value) {
             *value = decided[i].value;
             return true;
         }
-    return insn_absent(op, field, value) != HW_PRESENT ||
-           field == HW_F_ADD || field == HW_F_SCALE;
+    return insn_absent(op, field, value) != HW_PRESENT || field == HW_F_ADD ||
+           field == HW_F_SCALE;
 }

@@ -9,10 +9,11 @@
 #include <string.h>
 
 const char *const hw_role_name[HW_ROLES + 1] = {
-    [HW_ACTIVE] = "active",       [HW_BACKING] = "backing",
-    [HW_INPUT] = "input",         [HW_OUTPUT] = "output",
-    [HW_WEIGHTS] = "weights",     [HW_BIAS] = "bias",
-    [HW_CONSTANTS] = "constants", [HW_REGISTERS] = "registers"};
+    [HW_ACTIVE] = "active",      [HW_BACKING] = "backing",
+    [HW_INPUT] = "input",        [HW_OUTPUT] = "output",
+    [HW_WEIGHTS] = "weights",    [HW_BIAS] = "bias",
+    [HW_SUMS] = "sums",          [HW_CONSTANTS] = "constants",
+    [HW_REGISTERS] = "registers"};
 
 const char *const hw_operand_name[HW_OPERANDS + 1] = {
     [HW_IN] = "in", [HW_IN2] = "in2", [HW_OUT] = "out"};
@@ -177,6 +178,17 @@ bool hwspec_stages(const HwSpec *spec, HwOp op) {
 bool hwspec_adds_up(const HwSpec *spec, HwOp op, int32_t engine) {
     return engine >= 0 && spec->engine[engine].sums &&
            (op == HW_OP_CONV || op == HW_OP_FC) && hwspec_stages(spec, op);
+}
+
+bool hwspec_keeps_sums(const HwSpec *spec, HwOp op, int32_t engine) {
+    return spec->sums && engine >= 0 &&
+           (spec->engine[engine].sums >> spec->sums & 1) &&
+           hwspec_stages(spec, op);
+}
+
+uint64_t hwspec_sums_room(const HwSpec *spec) {
+    const HwMemory *m = &spec->memory[spec->sums];
+    return m->buffers ? hwspec_buffer_bytes(m) : m->size;
 }
 
 bool hwspec_loads_bias(const HwSpec *spec, HwOp op) {

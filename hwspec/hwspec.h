@@ -27,7 +27,8 @@ typedef enum HwRole {
     HW_INPUT,     /* network inputs, and what the host gives to engines */
     HW_OUTPUT,    /* network outputs, and what engines give to the host */
     HW_WEIGHTS,   /* on chip, beside active memory: weights that were loaded, */
-    HW_BIAS,      /* ... biases that were */
+    HW_BIAS,      /* ... biases that were, */
+    HW_SUMS,      /* ... sums that become results */
     HW_CONSTANTS, /* of bundles: what layers bring along */
     HW_REGISTERS, /* known to the steps of instructions alone */
     HW_ROLES
@@ -126,7 +127,8 @@ typedef struct HwEngine {
     uint32_t part_align;   /* channels: where a part of a volume may start */
     uint32_t lies[HW_OPERANDS]; /* bit (1 << memory): where each may lie */
     /* the same of what it reads besides, and of sums that other instructions go
-     * on with, which lie where the result will; 0: not said */
+     * on with, which lie where the result will, or in the memory of that role;
+     * 0: not said */
     uint32_t weights, bias, sums;
     uint32_t beside; /* bit (1 << engine): what can run in the same step */
     const HwArith *arithmetic; /* NULL: not said */
@@ -346,6 +348,8 @@ typedef struct HwSpec {
     uint32_t weights;  /* index: where weights lie that `weights_from` loads: a
                         * memory of that role, else the first active one */
     uint32_t bias; /* index: the memory of that role; 0: engines have them */
+    uint32_t sums; /* index: the memory of that role; 0: sums lie where results
+                    * will, or in engines */
     uint32_t n_engines;
     const HwEngine *engine;
     uint32_t n_arithmetics;
@@ -449,8 +453,12 @@ static inline bool hwspec_by_columns(const HwSpec *spec) {
 /* Whether the weights of such layers are loaded to where engines read them. */
 bool hwspec_stages(const HwSpec *spec, HwOp op);
 /* Whether an instruction of the engine may add up some of the input channels,
- * and leave the sums where the result will lie for the next one. */
+ * and leave the sums for the next one. */
 bool hwspec_adds_up(const HwSpec *spec, HwOp op, int32_t engine);
+/* Whether its sums lie in the memory of that role until they are results. */
+bool hwspec_keeps_sums(const HwSpec *spec, HwOp op, int32_t engine);
+/* Bytes of that memory that the sums of one instruction have. */
+uint64_t hwspec_sums_room(const HwSpec *spec);
 /* Whether it reads biases that were loaded. */
 bool hwspec_loads_bias(const HwSpec *spec, HwOp op);
 

@@ -115,6 +115,7 @@ struct HwInsnSet {
     bool tells_parts;   /* all operands of engines and moves say of what volume
                          * they are a part, and from which channel on */
     bool tells_columns; /* loads and stores say which columns they move */
+    bool tells_sums;    /* where sums lie in their memory */
 };
 
 typedef struct HwValue {

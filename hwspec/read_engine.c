@@ -151,8 +151,8 @@ static const Key operand_keys[] = {
         "them"),
     KEY("sums", read_memory_set, HwEngine, sums,
         "where sums of some of the input channels lie for the next "
-        "instruction, which goes on with them: where the result will; else "
-        "each instruction adds up all channels"),
+        "instruction, which goes on with them: where the result will, or in "
+        "the memory of that role; else each instruction adds up all channels"),
 };
 const Section read_operands_section =
     SECTION("engines.*.operands", operand_keys);
@@ -273,7 +273,31 @@ static void check_loaded(Reader *r, const YamlNode *at, const HwEngine *engine,
 
 enum { SUM_BYTES = 4 };
 
-/* Sums lie where results do, in elements that hold them. */
+static void check_sums_hold(Reader *r, const YamlNode *at, uint32_t m) {
+    const HwMemory *memory = &r->spec->memory[m];
+    if (memory->layout && memory->layout->element < SUM_BYTES)
+        diag_error(r->diag, at->loc,
+                   "sums take %d bytes, an element of `%s` %u", SUM_BYTES,
+                   memory->name, memory->layout->element);
+}
+
+/* Sums that lie where results do. */
+static void check_sums_in_place(Reader *r, const YamlNode *at,
+                                const HwEngine *engine) {
+    for (uint32_t m = 0; m < r->spec->n_memories; m++) {
+        bool sums = engine->sums >> m & 1;
+        if (sums != (engine->lies[HW_OUT] >> m & 1))
+            diag_error(r->diag, at->loc,
+                       sums ? "engine `%s` leaves sums in `%s`, but no results"
+                              ": else that takes the role `sums`"
+                            : "engine `%s` leaves results in `%s`, but no sums",
+                       engine->name, r->spec->memory[m].name);
+        else if (sums)
+            check_sums_hold(r, at, m);
+    }
+}
+
+/* In elements that hold them. */
 static void check_sums(Reader *r, const YamlNode *node,
                        const HwEngine *engine) {
     const YamlNode *at = yaml_get(yaml_get(node, "operands"), "sums");
@@ -284,20 +308,23 @@ static void check_sums(Reader *r, const YamlNode *node,
         diag_error(r->diag, at->loc,
                    "instructions that go on with the sums of others need "
                    "`tiling.weights_from`");
-    for (uint32_t m = 0; m < spec->n_memories; m++) {
-        const HwMemory *memory = &spec->memory[m];
-        bool sums = engine->sums >> m & 1;
-        if (sums != (engine->lies[HW_OUT] >> m & 1))
-            diag_error(r->diag, at->loc,
-                       sums ? "engine `%s` leaves sums in `%s`, but no results"
-                            : "engine `%s` leaves results in `%s`, but no sums",
-                       engine->name, memory->name);
-        else if (sums && memory->layout &&
-                 memory->layout->element < SUM_BYTES)
-            diag_error(r->diag, at->loc,
-                       "sums take %d bytes, an element of `%s` %u", SUM_BYTES,
-                       memory->name, memory->layout->element);
-    }
+    if (spec->sums && engine->sums == UINT32_C(1) << spec->sums)
+        check_sums_hold(r, at, spec->sums);
+    else
+        check_sums_in_place(r, at, engine);
+}
+
+/* Nothing else lies there. */
+static void check_sums_used(Reader *r) {
+    const HwSpec *spec = r->spec;
+    bool used = !spec->sums;
+    for (uint32_t i = 0; i < spec->n_engines; i++)
+        used |= spec->engine[i].sums >> spec->sums & 1;
+    if (!used)
+        diag_error(r->diag, spec->memory[spec->sums].loc,
+                   "no engine keeps its sums in `%s`: `operands.sums` of one "
+                   "must name it",
+                   spec->memory[spec->sums].name);
 }
 
 void check_operand_roles(Reader *r, YamlNode *node) {
@@ -313,6 +340,7 @@ void check_operand_roles(Reader *r, YamlNode *node) {
                      spec->bias, loads && spec->bias);
         check_sums(r, own, engine);
     }
+    check_sums_used(r);
 }
 
 static void read_engine(Reader *r, YamlNode *node, HwEngine *engine) {

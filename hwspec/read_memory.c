@@ -80,6 +80,8 @@ static const Key memory_keys[] = {
          "bring along, of bundles; weights: on chip, where "
          "`tiling.weights_from` "
          "puts weights, and nothing else lies; bias: the same of biases; "
+         "sums: on chip, where `operands.sums` of engines keeps sums until "
+         "they are results; "
          "registers: known to the steps of "
          "`templates` alone"),
     NEED("size", read_memory_size, HwMemory, size, "bytes"),
@@ -95,7 +97,8 @@ static const Key memory_keys[] = {
         "and element allow"),
     KEY("buffers", read_count, HwMemory, buffers,
         "fixed buffers of size / buffers bytes, in whole units of `align`, one "
-        "volume or one concat in each; else volumes lie anywhere"),
+        "volume or one concat in each, of sums those of one instruction; else "
+        "they lie anywhere"),
     KEY("partitions", read_count, HwMemory, partitions,
         "equal parts with ports of their own, in whole units of `align`; "
         "else 1"),
@@ -151,8 +154,9 @@ static void check_base(Reader *r, const YamlNode *node, const HwMemory *m) {
 
 static void check_buffers(Reader *r, const YamlNode *node, const HwMemory *m) {
     Loc loc = read_loc(node, "buffers");
-    if (m->buffers && m->role != HW_ACTIVE)
-        diag_error(r->diag, loc, "only an active memory can have buffers");
+    if (m->buffers && m->role != HW_ACTIVE && m->role != HW_SUMS)
+        diag_error(r->diag, loc,
+                   "only an active memory, or one of sums, can have buffers");
     if (m->buffers && !hwspec_buffer_bytes(m))
         diag_error(r->diag, loc, "%u buffers in %llu bytes", m->buffers,
                    (unsigned long long)m->size);
@@ -274,6 +278,8 @@ static void find_roles(Reader *r, const YamlNode *node) {
     spec->weights = weights < 0 ? 0 : (uint32_t)weights;
     int32_t bias = only(r, HW_BIAS);
     spec->bias = bias < 0 ? 0 : (uint32_t)bias;
+    int32_t sums = only(r, HW_SUMS);
+    spec->sums = sums < 0 ? 0 : (uint32_t)sums;
     spec->input = need_role(r, node, HW_INPUT);
     spec->output = need_role(r, node, HW_OUTPUT);
     if (spec->n_active == 0)

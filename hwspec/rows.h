@@ -32,6 +32,7 @@ void rows_read_bits(Arena *arena, Diag *diag, const HwSpec *spec, HwRow *row,
 bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set);
 /* Whether loads and stores tell the columns that they move. */
 bool rows_tell_columns(const HwInsnSet *set);
+bool rows_tell_sums(const HwSpec *spec, const HwInsnSet *set);
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set);
 /* rows_told.c, of whole machines: rows tell the places, copies and tiles
  * without which a listing says something else. */

@@ -308,6 +308,22 @@ static void need_fields(Diag *diag, const HwRow *row, const HwField *field,
                        row->mnemonic, hw_field_name[field[i]]);
 }
 
+/* Sums that are not told lie at the first byte: then all do. */
+static void check_sums_told(Diag *diag, const HwSpec *spec,
+                            const HwInsnSet *set) {
+    static const HwField field = HW_F_SUMS_ADDR;
+    bool needed = spec->sums && spec->memory[spec->sums].buffers > 1;
+    const char *why = "the memory of sums has buffers";
+    for (uint32_t op = 0; op < HW_OP_COUNT && spec->sums && !needed; op++) {
+        const HwRow *row = row_for(set, (HwOp)op);
+        needed = row && has(row, field);
+        why = needed ? "another row tells `sums.addr`" : why;
+    }
+    for (uint32_t op = 0; op < HW_OP_COUNT && needed; op++)
+        if (hwspec_keeps_sums(spec, (HwOp)op, hwspec_engine(spec, (HwOp)op)))
+            need_fields(diag, row_for(set, (HwOp)op), &field, 1, why);
+}
+
 /* Sums that go on are told, as is of which input channels weights are. */
 static void check_sums(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     static const HwField field[] = {HW_F_WEIGHTS_IN, HW_F_SUMS_FIRST,
@@ -321,6 +337,7 @@ static void check_sums(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
         }
     if (any)
         need_fields(diag, row_for(set, HW_OP_LOAD_WEIGHTS), field, 1, why);
+    check_sums_told(diag, spec, set);
 }
 
 /* Biases that are loaded have a row that loads them, and readers. */
@@ -458,6 +475,19 @@ static void check_told(Diag *diag, const HwInsnSet *set) {
             for (uint32_t k = 0; k < set->row[i].serve[s].n; k++)
                 check_when(diag, &set->row[i], set->row[i].serve[s].op,
                            &set->row[i].serve[s].when[k]);
+}
+
+bool rows_tell_sums(const HwSpec *spec, const HwInsnSet *set) {
+    bool any = false, all = true;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++) {
+        const HwRow *row = row_for(set, (HwOp)op);
+        if (!row ||
+            !hwspec_keeps_sums(spec, (HwOp)op, hwspec_engine(spec, (HwOp)op)))
+            continue;
+        any = true;
+        all &= has(row, HW_F_SUMS_ADDR);
+    }
+    return any && all;
 }
 
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {

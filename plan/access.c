@@ -99,9 +99,10 @@ Accesses accesses_of(Arena *arena, const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
     const Reach none = {UINT64_MAX, 0};
     bool writes = a->kind != ACTION_CONCAT;
+    uint32_t n = a->n_in + !keeps_for_next(plan, a);
     Access *at = ARENA_ARRAY(arena, Access, a->n_in + 1);
-    Accesses all = {a->n_in + 1, a->n_in + !writes, at, none, none};
-    for (uint32_t i = 0; i <= a->n_in; i++) {
+    Accesses all = {n, a->n_in + !writes, at, none, none};
+    for (uint32_t i = 0; i < n; i++) {
         at[i] = access_of(plan, a, i);
         bool active = at[i].at->memory < spec->n_active;
         extend(active ? &all.active : &all.outside, &at[i]);

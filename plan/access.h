@@ -32,7 +32,8 @@ typedef struct HeldBytes {
     uint32_t placement;    /* of what was written first */
 } HeldBytes;
 
-/* Of an action: its operands, the result last; a concat just reads. */
+/* Of an action: its operands, the result last, if it makes one; a concat just
+ * reads. */
 typedef struct Accesses {
     uint32_t n, n_read;
     const Access *at;

@@ -44,6 +44,10 @@ Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
         const BiasBlock *b = &plan->bias[a->bias - 1];
         t.bias = (Reach){b->offset, b->offset + b->bytes};
     }
+    if (a->sums) {
+        const SumsPlace *s = &plan->sums[a->sums - 1];
+        t.sums = (Reach){s->offset, s->offset + s->bytes};
+    }
     if (!loads_constants(a))
         t.volumes = accesses_of(arena, plan, a);
     return t;
@@ -67,6 +71,7 @@ static bool conflict(const HwSpec *spec, const Touched *a, const Touched *b) {
     return ((a->loads || b->loads) && reaches_meet(a->weights, b->weights)) ||
            ((a->loads_bias || b->loads_bias) &&
             reaches_meet(a->bias, b->bias)) ||
+           reaches_meet(a->sums, b->sums) ||
            (b->weights.end && over_weights(spec, a, b)) ||
            (a->weights.end && over_weights(spec, b, a)) ||
            (a->volumes.n && b->volumes.n &&

@@ -16,6 +16,7 @@ typedef struct Touched {
     bool loads;    /* it writes these */
     Reach bias;    /* the same of biases */
     bool loads_bias;
+    Reach sums; /* where sums lie */
 } Touched;
 static inline Reach block_bytes(const WeightBlock *b) {
     return (Reach){b->offset, b->offset + b->bytes};

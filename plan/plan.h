@@ -64,6 +64,12 @@ typedef struct BiasBlock {
     uint64_t offset, bytes;
 } BiasBlock;
 
+/* Of an instruction at work, and until the last that goes on with them. */
+typedef struct SumsPlace {
+    uint64_t offset, bytes;
+    Volume volume; /* those of the result, or in front of its pool */
+} SumsPlace;
+
 typedef struct Action {
     ActionKind kind;
     uint32_t step; /* listing's step number, from 1 */
@@ -74,6 +80,7 @@ typedef struct Action {
     uint32_t out;       /* placement; WEIGHTS: of the layer's result */
     uint32_t weights;   /* WEIGHTS, RUN: 1 + number of the block; 0: none */
     uint32_t bias;      /* BIAS, RUN: likewise */
+    uint32_t sums;      /* RUN: 1 + number of a place in the memory of sums */
     /* LOAD, STORE, COPY: rows moved, in the whole tensor. RUN: rows of the
      * output that this tile computes; the whole height for a whole node. */
     uint32_t row, rows;
@@ -135,6 +142,8 @@ typedef struct Plan {
     const WeightBlock *block;
     uint32_t n_biases;
     const BiasBlock *bias;
+    uint32_t n_sums;
+    const SumsPlace *sums;
     const Repl *repl;          /* by tensor id: how it is replicated in AM */
     bool replicated;           /* options->replication */
     bool two_levels;           /* something is spilled or tiled */
@@ -237,6 +246,13 @@ static inline bool addends_begin(Addends x) {
 static inline bool addends_end(Addends x) {
     return x.first + x.n == x.all;
 }
+
+/* Sums of a run on an engine that keeps them in a memory of their own: with so
+ * many channels, for rows [row, row + rows) of its result. */
+Volume action_sums(const Plan *plan, const Action *a, uint32_t channels,
+                   uint32_t row, uint32_t rows);
+/* Whether it leaves sums there for the next run, and no result. */
+bool keeps_for_next(const Plan *plan, const Action *a);
 
 /* Whether it moves values between memories. */
 static inline bool is_move(const Action *a) {

@@ -50,6 +50,18 @@ static bool is_copy(const Run *run, const Work *w) {
            w->in.h == w->out.h && w->in.w == w->out.w;
 }
 
+/* Their values are with job->sums; a cell says whose it is. */
+static void write_sums(Run *run, const Work *w) {
+    Place to = sums_place(w);
+    to.weights_of = arena_strdup(run->hold, w->layer); /* outlives the work */
+    Box box = place_box(&to);
+    float *none = NULL;
+    if (!run->options.memory_only)
+        none = ARENA_ARRAY(run->work, float, box_count(&to, box));
+    uint32_t writer = memory_writer(run, &to, w->name, WRITER_ENGINE);
+    operand_write(run, &to, box, writer, none);
+}
+
 static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
     Patch in = read_operand(run, &w->in, operand_box(w), &w->in_at, "input");
     bool copies = is_copy(run, w);
@@ -65,11 +77,12 @@ static void run_whole(Run *run, const Work *w, const Job *job, bool prepared) {
             job_run(run->work, job, &in, w->has_in2 ? &in2 : NULL, &out);
     }
     bool stays = job->sums && !w->sums_last;
-    Place to = stays ? sums_place(job->sums, w) : w->out_at;
-    uint32_t writer = memory_writer(run, &to, w->name, WRITER_ENGINE);
-    operand_write(run, &w->out_at, out.box, writer, out.at);
+    if (stays || w->keeps_sums)
+        write_sums(run, w);
     if (stays)
         return;
+    uint32_t writer = memory_writer(run, &w->out_at, w->name, WRITER_ENGINE);
+    operand_write(run, &w->out_at, out.box, writer, out.at);
     if (origin)
         origins_write(run, &w->out_at, origin);
     show_result(run, w->name, &w->out, out.at);

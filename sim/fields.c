@@ -109,6 +109,8 @@ static void judge_weights(Judge *j) {
 static void judge_sums(Judge *j) {
     if (!j->w->reads_bias)
         must_be_unset(j, HW_F_BIAS_ADDR);
+    if (!j->w->keeps_sums)
+        must_be_unset(j, HW_F_SUMS_ADDR);
     if (hwspec_adds_up(j->spec, j->w->op, j->w->engine))
         return;
     must_be(j, HW_F_WEIGHTS_IN, 0);

@@ -27,9 +27,25 @@ static bool channels_fit(Run *run, const Work *w) {
     return false;
 }
 
-Place sums_place(const PartSums *s, const Work *w) {
-    Place place = w->out_at;
-    place.weights_of = s->layer;
+bool sums_in_buffer(Run *run, const Place *place) {
+    const HwMemory *m = &run->spec->memory[place->memory];
+    uint64_t cells = m->layout->element, one = m->buffers;
+    if (one)
+        one = hwspec_buffer_bytes(m) / cells;
+    if (!one || place->end == place->first ||
+        place->first / one == (place->end - 1) / one)
+        return true;
+    fault(run, "sums %s cross the end of a buffer", place_text(run, place));
+    return false;
+}
+
+static const Place *lie(const Work *w) {
+    return w->keeps_sums ? &w->sums_at : &w->out_at;
+}
+
+Place sums_place(const Work *w) {
+    Place place = *lie(w);
+    place.weights_of = w->layer;
     place.role = "sums";
     place.row = w->first_c;
     place.col = 0;
@@ -46,7 +62,7 @@ static PartSums *sums_new(Run *run, const Work *w) {
     PartSums *free = NULL;
     for (uint32_t i = 0; i < run->sums.n; i++) {
         PartSums *s = run->sums.at[i];
-        if (s->serves && meets(&s->place, &w->out_at))
+        if (s->serves && meets(&s->place, lie(w)))
             s->serves = false;
         if (!s->serves && s->room >= n && (!free || s->room < free->room))
             free = s;
@@ -61,22 +77,25 @@ static PartSums *sums_new(Run *run, const Work *w) {
     return free;
 }
 
+static bool same_box(const Place *a, const Place *b) {
+    return a->memory == b->memory && a->start == b->start && a->c == b->c &&
+           a->h == b->h && a->w == b->w && a->row == b->row && a->col == b->col;
+}
+
 static PartSums *sums_find(Run *run, const Work *w) {
     for (uint32_t i = 0; i < run->sums.n; i++) {
         PartSums *s = run->sums.at[i];
-        const Place *p = &s->place;
         if (s->serves && strcmp(s->layer, w->layer) == 0 &&
-            s->first_c == w->first_c && p->memory == w->out_at.memory &&
-            p->start == w->out_at.start && p->c == w->out.c &&
-            p->h == w->out.h && p->w == w->out.w)
+            s->first_c == w->first_c && same_box(&s->place, lie(w)) &&
+            same_box(&s->out, &w->out_at))
             return s;
     }
     return NULL;
 }
 
 /* Nobody has written there since. */
-static bool are_there(Run *run, const PartSums *s, const Work *w) {
-    Place place = sums_place(s, w);
+static bool are_there(Run *run, const Work *w) {
+    Place place = sums_place(w);
     Box box = place_box(&place);
     float *values = NULL;
     if (!memory_holds(run, &place, box, "sums"))
@@ -99,11 +118,12 @@ bool sums_open(Run *run, const Work *w, PartSums **out) {
               w->first_in);
         return false;
     }
-    if (!w->sums_first && !are_there(run, s, w))
+    if (!w->sums_first && !are_there(run, w))
         return false;
     if (w->sums_first)
         s->layer = arena_strdup(run->hold, w->layer);
-    s->place = w->out_at;
+    s->place = *lie(w);
+    s->out = w->out_at;
     s->first_c = w->first_c;
     s->n = extent_count(&w->out);
     s->upto = w->first_in + w->in.c;

@@ -7,6 +7,7 @@
  * MAX_PRODUCTS.
  */
 #include "sim/staged.h"
+#include "sim/sums.h"
 #include "sim/work_sizes.h"
 
 #include <inttypes.h>
@@ -245,6 +246,21 @@ static void read_sums(Reader *r, Work *w) {
         hwspec_loads_bias(r->run->spec, w->op) && w->adds_bias && w->sums_first;
 }
 
+/* Those in front of a pool, where one is in the same instruction. */
+static bool place_sums(Reader *r, Work *w) {
+    uint32_t memory = r->run->spec->sums;
+    const Extent *e = op_is_fused(w->op) ? &w->mid : &w->out;
+    uint64_t at =
+        r->f->set[HW_F_SUMS_ADDR] ? byte_of(r, HW_F_SUMS_ADDR, memory) : 0;
+    Spot spot = {.what = "sums",
+                 .memory = memory,
+                 .offset = at,
+                 .c = w->out.c,
+                 .whole = {w->out.c, e->h, e->w, {0}}};
+    return place_make(r->run, &spot, &w->sums_at) &&
+           sums_in_buffer(r->run, &w->sums_at);
+}
+
 static bool read_staged(Reader *r, Work *w) {
     w->stages = hwspec_stages(r->run->spec, w->op);
     read_sums(r, w);
@@ -254,13 +270,15 @@ static bool read_staged(Reader *r, Work *w) {
     uint64_t taps = (uint64_t)w->conv[ROWS].kernel * w->conv[COLS].kernel *
                     (w->in.c / groups);
     w->first_c = read_number(r, HW_F_WEIGHTS_FIRST, 0, 0, MAX_SIZE);
+    w->keeps_sums = hwspec_keeps_sums(r->run->spec, w->op, w->engine);
     if (!taps || taps > MAX_SIZE) {
         fault(r->run, "has no weights, or too many: %" PRIu64 " a channel",
               taps);
         return false;
     }
     return r->ok && place_weights(r, w, w->out.c, (uint32_t)taps) &&
-           (!w->reads_bias || place_bias(r, w, w->out.c));
+           (!w->reads_bias || place_bias(r, w, w->out.c)) &&
+           (!w->keeps_sums || place_sums(r, w));
 }
 
 /* Where the row does not tell it there is one. */
@@ -317,6 +335,10 @@ uint32_t work_operands(const Work *w, Operand out[MOST_TOUCHED]) {
         out[n++] = (Operand){w->weights_at, false};
     if (w->reads_bias)
         out[n++] = (Operand){w->bias_at, false};
+    if (w->keeps_sums)
+        out[n++] = (Operand){w->sums_at, true};
+    if (w->keeps_sums && !w->sums_last)
+        return n;
     out[n++] = (Operand){
         stores ? place_rows(&w->out_at, w->row, w->rows) : w->out_at, true};
     return n;

@@ -79,6 +79,8 @@ typedef struct Work {
     bool sums_first, sums_last; /* sums begin; the result is made of them */
     bool reads_bias;            /* from a memory: */
     Place bias_at;              /* these; LOAD_BIAS writes them */
+    bool keeps_sums; /* in a memory of their own, until they are results: */
+    Place sums_at;   /* there */
 } Work;
 
 /* HW_MATRIX: pixels of the second volume in a window; 0: its windows are
@@ -101,7 +103,7 @@ typedef struct Operand {
     Place place;
     bool writes;
 } Operand;
-enum { MOST_TOUCHED = 5 };
+enum { MOST_TOUCHED = 6 };
 /* How many. */
 uint32_t work_operands(const Work *work, Operand out[MOST_TOUCHED]);
 

@@ -156,10 +156,29 @@ static Volume box_of(const Boxes *b, uint32_t k, uint32_t channels,
     return (Volume){c, rows, cols, hwspec_repl_none(b->f->spec, c)};
 }
 
+/* Where a box adds up some input channels after the others, all of its sums
+ * wait; and where they have one place, the box is not made by fewer channels.
+ */
+static bool has_sums_room(const Boxes *b, const Size *s) {
+    bool waits = s->ins->pieces > 1;
+    if (!sums_have_room(b->f, b->id, waits ? s->channels->n : 0, s->rows->n,
+                        s->cols->n))
+        return false;
+    const Legal *legal = &b->f->legal[b->id.i];
+    if (!waits || b->f->spec->insns->tells_sums ||
+        !hwspec_keeps_sums(b->f->spec, legal->op, legal->engine))
+        return true;
+    uint64_t least = b->weights / b->out.c / b->in.c * s->channels->n *
+                     input_quantum(b->f, b->id);
+    return least <= b->room;
+}
+
 /* With its operands; UINT64_MAX: they have no places beside each other. */
 static uint64_t bytes_with(const Boxes *b, const Size *s) {
     OperandBytes own[2 * (MAX_OPERANDS + 1)] = {0};
     uint32_t n = b->node->n_in + 1, all = b->doubled ? 2 * n : n;
+    if (!has_sums_room(b, s))
+        return UINT64_MAX;
     for (uint32_t i = 0; i < all; i++) {
         uint32_t k = i % n;
         bool is_in = k < b->node->n_in;

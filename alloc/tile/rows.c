@@ -123,6 +123,8 @@ static uint64_t row_tiles_bytes(const Facts *f, NodeId id, uint32_t rows,
     const Node *node = graph_node(f->g, id);
     uint32_t in = row_tile_in_rows(f, id, rows), n = node->n_in + 1;
     OperandBytes own[2 * (MAX_OPERANDS + 1)] = {0};
+    if (!sums_have_room(f, id, 0, rows, plan_volume(f->g, node->out[0]).w))
+        return UINT64_MAX;
     for (uint32_t i = 0; i < tiles * n; i++) {
         TensorId t = node_operand(node, i % n);
         pool_bytes(f, t, i % n < node->n_in ? in : rows, false, own[i].bytes);
@@ -282,7 +284,9 @@ static bool boxes_next(Decisions *d, NodeId id, uint64_t free) {
 
 static bool row_tiles_next(Decisions *d, NodeId id, uint64_t free) {
     Mode *mode = &d->mode[id.i];
-    if (mode->kind == MODE_WHOLE ? channel_tiles_start(d, id, free)
+    Volume out = plan_volume(d->f->g, graph_node(d->f->g, id)->out[0]);
+    if (mode->kind == MODE_WHOLE ? sums_have_room(d->f, id, 0, out.h, out.w) &&
+                                       channel_tiles_start(d, id, free)
                                  : mode->early && channel_tiles_shrink(d, id))
         return true;
     if (mode->early)
@@ -456,13 +460,24 @@ static bool hardware_next(Decisions *d, NodeId id) {
     return false;
 }
 
+/* Its sums have no room, and its rows no names in what lies whole. */
+static bool sums_too_many(const Facts *f, NodeId id) {
+    Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
+    return f->spec->tiling.rows.ops >> f->legal[id.i].op & 1 &&
+           !sums_have_room(f, id, 0, out.h, out.w);
+}
+
 void modes_start(Decisions *d) {
     const Facts *f = d->f;
-    for (NodeId id = {0}; id.i < f->g->node.n; id.i++)
-        if (on_engine(f, id) && d->mode[id.i].kind == MODE_WHOLE &&
-            f->spec->tiling.tiles.always >> f->legal[id.i].op & 1)
+    for (NodeId id = {0}; id.i < f->g->node.n; id.i++) {
+        if (!on_engine(f, id) || d->mode[id.i].kind != MODE_WHOLE)
+            continue;
+        if (f->spec->tiling.tiles.always >> f->legal[id.i].op & 1)
             while (hardware_next(d, id) && d->config->streams)
                 ;
+        else if (f->spec->sums && sums_too_many(f, id))
+            (void)row_tiles_next(d, id, f->total);
+    }
 }
 
 uint64_t tile_bytes(const Facts *f, NodeId id, const Mode *mode) {

@@ -67,6 +67,17 @@ bool hardware_mode(Decisions *d, NodeId node, uint32_t rank);
 /* Operators that never run whole start with their first way, or last. */
 void modes_start(Decisions *d);
 
+/* ---- sums_room.c: sums in a memory of their own ---- */
+
+/* Channels of the thinnest results that runs of the node can make. */
+uint32_t run_channels_least(const HwSpec *spec, const Graph *g, NodeId id,
+                            const Legal *legal);
+/* Whether runs of so many rows and columns of the node have room for their
+ * sums: all at once of so many channels, or, for 0, by few channels, and by
+ * rows where these can be named. */
+bool sums_have_room(const Facts *f, NodeId id, uint32_t channels, uint32_t rows,
+                    uint32_t cols);
+
 /* ---- channels.c: pools by some channels at a time ---- */
 
 /* Channels of the largest channel tiles of the node, fewer than `below`, that

@@ -115,20 +115,25 @@ static const Plan *by_members(Arena *arena, const Plan *plan, bool tiles) {
 
 /* ---- what goes by bands ---- */
 
-static bool may_band(const Bands *b, const Action *run) {
-    const HwTiling *tiling = &b->plan->schedule->spec->tiling;
+bool bands_may(const Plan *plan, const Action *run) {
+    const HwSpec *spec = plan->schedule->spec;
+    const Graph *g = plan->schedule->graph;
     bool may = run->kind == ACTION_RUN && run->style < 0 && !run->again &&
-               tiling->rows.ops >> run->legal.op & 1 &&
-               !only_rolls(graph_node(b->g, run->node)) &&
-               node_quantum(b->g, run->node, 0) == 1 && run->rows >= b->n &&
-               engine_takes_parts(b->plan->schedule->spec, b->g, &run->legal,
-                                  run->node, 0) &&
-               has_rows(b->plan, &b->plan->placement[run->out]) &&
-               b->plan->placement[run->out].n_c ==
-                   plan_volume(b->g, graph_node(b->g, run->node)->out[0]).c;
+               spec->tiling.rows.rolls &&
+               spec->tiling.rows.ops >> run->legal.op & 1 &&
+               !only_rolls(graph_node(g, run->node)) &&
+               node_quantum(g, run->node, 0) == 1 &&
+               engine_takes_parts(spec, g, &run->legal, run->node, 0) &&
+               has_rows(plan, &plan->placement[run->out]);
     for (uint32_t i = 0; i < run->n_in && may; i++)
-        may = has_rows(b->plan, &b->plan->placement[run->in[i]]);
+        may = has_rows(plan, &plan->placement[run->in[i]]);
     return may;
+}
+
+static bool may_band(const Bands *b, const Action *run) {
+    return bands_may(b->plan, run) && run->rows >= b->n &&
+           b->plan->placement[run->out].n_c ==
+               plan_volume(b->g, graph_node(b->g, run->node)->out[0]).c;
 }
 
 static Steps band_of(const Bands *b, const Action *run, uint32_t k) {
@@ -143,7 +148,7 @@ static Rows needed(const Bands *b, const Action *run, uint32_t k) {
 
 /* Rows that read nothing but padding cannot be computed alone; a tile of a
  * cascade has no rows but those that it reads. */
-static bool reads_alone(Rows need, const Action *run) {
+bool band_reads_alone(Rows need, const Action *run) {
     return need.in_rows > 0 && need.in_row >= run->in_row &&
            need.in_row + need.in_rows <= run->in_row + run->in_rows;
 }
@@ -151,7 +156,7 @@ static bool reads_alone(Rows need, const Action *run) {
 static bool has_bands(const Bands *b, const Action *run) {
     bool all = true;
     for (uint32_t k = 0; k < b->n; k++)
-        all &= reads_alone(needed(b, run, k), run);
+        all &= band_reads_alone(needed(b, run, k), run);
     return all;
 }
 
@@ -229,6 +234,21 @@ static uint32_t view(Bands *b, uint32_t of, uint32_t row, uint32_t rows) {
     return placements_add_rows(b->arena, &b->placement, of, row, rows);
 }
 
+Action band_of_run(Arena *arena, Placements *all, const Action *run,
+                   uint32_t row, uint32_t rows, Rows need) {
+    Action a = *run;
+    uint32_t *in = ARENA_COPY(arena, uint32_t, run->in, run->n_in);
+    for (uint32_t i = 0; i < run->n_in; i++)
+        in[i] =
+            placements_add_rows(arena, all, in[i], need.in_row, need.in_rows);
+    a.in = in;
+    a.row = row;
+    a.rows = rows;
+    a.out = placements_add_rows(arena, all, run->out, row, rows);
+    action_reads(&a, need);
+    return a;
+}
+
 static void add_loads(Bands *b, const Action *load, const Action *run) {
     uint32_t at = 0, end = b->plan->placement[load->out].rows;
     for (uint32_t k = 0; k < b->n; k++) {
@@ -248,16 +268,8 @@ static void add_loads(Bands *b, const Action *load, const Action *run) {
 static void add_runs(Bands *b, const Action *run) {
     for (uint32_t k = 0; k < b->n; k++) {
         Steps rows = band_of(b, run, k);
-        Rows need = needed(b, run, k);
-        Action a = *run;
-        uint32_t *in = ARENA_COPY(b->arena, uint32_t, run->in, run->n_in);
-        for (uint32_t i = 0; i < run->n_in; i++)
-            in[i] = view(b, in[i], need.in_row, need.in_rows);
-        a.in = in;
-        a.row = rows.first;
-        a.rows = rows.end - rows.first;
-        a.out = view(b, run->out, a.row, a.rows);
-        action_reads(&a, need);
+        Action a = band_of_run(b->arena, &b->placement, run, rows.first,
+                               rows.end - rows.first, needed(b, run, k));
         a.tile = run->tile * b->n + k;
         a.n_tiles = (run->n_tiles ? run->n_tiles : 1) * b->n;
         vec_push(b->arena, &b->action, a);

@@ -1,18 +1,22 @@
 /* weight_blocks.c - layers by slices of output channels, and where an engine
  * goes on with sums of input channels, so that the weights of one slice fit;
- * see weights.h.
+ * and by bands of rows, so that its sums do, where they have a memory; see
+ * weights.h.
  *
  * Input: a plan. Output: the same with a run of each slice in place of a run
  * that needs weights, slices of a layer being the same in all of its runs.
  * Invariants: slices of a run are alike, but for the last, and begin where a
  * volume may begin; nothing is computed twice, and no byte of a volume moves
- * more. A run that makes some channels of its layer has slices of these.
+ * more. A run that makes some channels of its layer has slices of these. Bands
+ * of a slice of a whole layer follow each other, and slices of input channels
+ * in each.
  */
 #include "alloc/tile/tile.h"
 #include "alloc/weights/weights.h"
 
 #include "base/arith.h"
 #include "hwspec/cost.h"
+#include "hwspec/insn.h"
 
 typedef struct Blocks {
     Arena *arena;
@@ -23,6 +27,7 @@ typedef struct Blocks {
     uint32_t *channels; /* by node: of a slice, at most */
     uint32_t *inputs;   /* ... input channels */
     uint32_t *first;    /* by node: index of its first slice; NONE */
+    uint32_t *tiles;    /* by node: runs of it so far */
     VEC(Slice) slice;
     VEC(Action) action;
     Placements placement;
@@ -135,19 +140,7 @@ static uint64_t least_taps(const HwSpec *spec, const Graph *g,
 }
 
 uint64_t block_floor(const HwSpec *spec, const Graph *g, const Slot *slot) {
-    const Node *node = graph_node(g, slot->node);
-    const HwEngine *engine = &spec->engine[slot->legal.engine];
-    uint32_t all = plan_volume(g, node->out[0]).c, least = all;
-    for (uint32_t m = 0; m < spec->n_active; m++) {
-        const HwMemory *memory = &spec->memory[m];
-        uint32_t one = hwspec_parts_between(spec, memory)
-                           ? engine->part_align
-                           : layout_granule(memory->layout);
-        if (engine->lies[HW_OUT] >> m & 1)
-            least = one && one < least ? one : least;
-    }
-    if (in_groups(node) || !engine_takes_channels(spec, &slot->legal, all))
-        least = all;
+    uint32_t least = run_channels_least(spec, g, slot->node, &slot->legal);
     return least_taps(spec, g, slot) * least * stored_weight(spec);
 }
 
@@ -264,6 +257,59 @@ static bool has_bias_room(const Blocks *b, const Action *a, uint32_t unit,
     return *most > 0;
 }
 
+/* Rows of the highest bands of the run whose sums of so many channels have
+ * room, all of which it may make; 0: there are none. */
+static uint32_t band_rows(const Blocks *b, const Action *a, uint32_t channels) {
+    uint32_t low = 0, high = a->rows;
+    if (!hwspec_keeps_sums(b->spec, a->legal.op, a->legal.engine) ||
+        sums_fit(b->plan, a, channels, a->row, a->rows))
+        return a->rows;
+    if (!bands_may(b->plan, a))
+        return 0;
+    while (low + 1 < high) {
+        uint32_t mid = low + (high - low) / 2;
+        *(sums_fit(b->plan, a, channels, a->row, mid) ? &low : &high) = mid;
+    }
+    bool fit = false;
+    for (uint32_t n = low; n > 0 && !fit; low = n--) {
+        fit = true;
+        for (uint32_t row = 0; row < a->rows && fit; row += n) {
+            uint32_t rows = n < a->rows - row ? n : a->rows - row;
+            Rows need = rows_needed(b->g, a->node, a->row + row, rows);
+            fit = band_reads_alone(need, a) &&
+                  sums_fit(b->plan, a, channels, a->row + row, rows);
+        }
+    }
+    return fit ? low : 0;
+}
+
+/* No more channels than have room for their sums: whole turns of the array with
+ * all rows, else one turn with some, else fewer; false if there is none. */
+static bool has_sums_room(const Blocks *b, const Action *a, uint32_t unit,
+                          uint32_t *most) {
+    uint32_t turn = turn_of(b->plan, a, unit);
+    if (band_rows(b, a, *most) == a->rows)
+        return true;
+    for (uint32_t n = *most / turn * turn; n > turn; n -= turn)
+        if (sums_fit(b->plan, a, n, a->row, a->rows)) {
+            *most = n;
+            return true;
+        }
+    *most = *most < turn ? *most : turn;
+    if (band_rows(b, a, *most))
+        return true;
+    *most = *most < unit ? *most : unit;
+    return band_rows(b, a, *most) > 0;
+}
+
+/* Whether the run's channels are one slice: it goes on with sums of some input
+ * channels, and no two sets of them have places beside each other. */
+static bool is_one_slice(const Blocks *b, const Action *a) {
+    Addends x = action_addends(b->plan, a);
+    return x.n < x.all && !b->spec->insns->tells_sums &&
+           hwspec_keeps_sums(b->spec, a->legal.op, a->legal.engine);
+}
+
 /* Of each node with weights; false if one has no room. A run of few channels
  * that fit says nothing of runs of more. */
 static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
@@ -285,13 +331,16 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
             return false;
         uint32_t n = channels_within(b->plan, a, unit, room / 16 * share);
         uint32_t least = share ? turn_of(b->plan, a, unit) : unit;
-        if (!most) {
-            most = unit < all ? unit : all;
+        bool one = is_one_slice(b, a);
+        if (!most || (one && most < all)) {
+            most = unit < all && !one ? unit : all;
             if (!find_inputs(b, a, most, room))
                 return false;
         }
+        if (!has_sums_room(b, a, unit, &most))
+            return false;
         n = n < least ? least : n;
-        n = n < most ? n : most;
+        n = n < most && !one ? n : most;
         uint32_t *channels = &b->channels[a->node.i];
         if (n < all && n < *channels)
             *channels = n;
@@ -303,30 +352,30 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
 typedef struct Parts {
     uint32_t c, n_c, in_c, n_in; /* where they begin, and all of them */
     uint32_t channels, inputs;   /* of a slice */
-    uint32_t count;
+    uint32_t across, count;      /* slices of input channels, and all */
+    uint32_t rows;               /* of a band */
 } Parts;
 
 static Parts parts_of(const Blocks *b, const Action *a) {
     const Placement *out = &b->plan->placement[a->out];
     Addends x = action_addends(b->plan, a);
     uint32_t n = b->channels[a->node.i], in = b->inputs[a->node.i];
-    Parts p = {out->c,
-               out->n_c,
-               x.first,
-               x.n,
-               n < out->n_c ? n : out->n_c,
-               in < x.n ? in : x.n,
-               0};
-    p.count =
-        (uint32_t)(ceil_div(p.n_c, p.channels) * ceil_div(p.n_in, p.inputs));
+    Parts p = {.c = out->c,
+               .n_c = out->n_c,
+               .in_c = x.first,
+               .n_in = x.n,
+               .channels = n < out->n_c ? n : out->n_c,
+               .inputs = in < x.n ? in : x.n};
+    p.across = (uint32_t)ceil_div(p.n_in, p.inputs);
+    p.count = (uint32_t)ceil_div(p.n_c, p.channels) * p.across;
+    p.rows = band_rows(b, a, p.channels);
     return p;
 }
 
 /* Slice k: input channels are innermost. */
 static Slice slice_at(const Blocks *b, const Action *a, const Parts *p,
                       uint32_t k) {
-    uint32_t across = (uint32_t)ceil_div(p->n_in, p->inputs);
-    uint32_t c = k / across * p->channels, in = k % across * p->inputs;
+    uint32_t c = k / p->across * p->channels, in = k % p->across * p->inputs;
     uint32_t n = p->n_c - c < p->channels ? p->n_c - c : p->channels;
     uint32_t n_in = p->n_in - in < p->inputs ? p->n_in - in : p->inputs;
     Slice s = {.node = a->node,
@@ -373,22 +422,68 @@ static void add_up_some(Blocks *b, Action *a, const Parts *p, const Slice *s) {
     a->in = in;
 }
 
+/* The run's rows [row, row + rows), counted from its first. */
+static Action band_at(Blocks *b, const Action *a, uint32_t row, uint32_t rows) {
+    Rows need = rows_needed(b->g, a->node, a->row + row, rows);
+    return rows == a->rows ? *a
+                           : band_of_run(b->arena, &b->placement, a,
+                                         a->row + row, rows, need);
+}
+
+/* Slices [k, k + across) of one set of output channels, for some rows. */
+static void push_band(Blocks *b, const Action *a, const Parts *p,
+                      uint32_t first, uint32_t k) {
+    uint32_t out = a->out;
+    for (uint32_t i = k; i < k + p->across; i++) {
+        const Slice *s = &b->slice.at[first + i];
+        Action one = *a;
+        if (p->channels < p->n_c && i == k)
+            out = placements_add_channels(b->arena, &b->placement, a->out,
+                                          s->c - p->c, s->n_c);
+        one.out = out;
+        if (p->inputs < p->n_in)
+            add_up_some(b, &one, p, s);
+        one.tile = b->tiles[a->node.i]++;
+        push(b, one, first + i);
+    }
+}
+
+/* All slices of output channels of some rows. */
+static void push_rows(Blocks *b, const Action *a, const Parts *p,
+                      uint32_t first, uint32_t row) {
+    uint32_t rows = p->rows < a->rows - row ? p->rows : a->rows - row;
+    Action band = band_at(b, a, row, rows);
+    for (uint32_t k = 0; k < p->count; k += p->across)
+        push_band(b, &band, p, first, k);
+}
+
+/* All rows of some output channels, whose weights are loaded once. */
+static void push_channels(Blocks *b, const Action *a, const Parts *p,
+                          uint32_t first, uint32_t k) {
+    for (uint32_t row = 0; row < a->rows; row += p->rows) {
+        uint32_t rows = p->rows < a->rows - row ? p->rows : a->rows - row;
+        Action band = band_at(b, a, row, rows);
+        push_band(b, &band, p, first, k);
+    }
+}
+
+/* Runs of some rows of a layer make all of their channels before the next. */
 static void push_slices(Blocks *b, const Action *a) {
     Parts p = parts_of(b, a);
-    uint32_t first = list_slices(b, a, &p), out = a->out;
-    for (uint32_t k = 0; k < p.count; k++) {
-        Action one = *a;
-        one.tile = a->tile * p.count + k;
-        one.n_tiles = (a->n_tiles ? a->n_tiles : 1) * p.count;
-        const Slice *s = &b->slice.at[first + k];
-        if (p.channels < p.n_c && s->in_c == p.in_c)
-            out = placements_add_channels(b->arena, &b->placement, a->out,
-                                          s->c - p.c, s->n_c);
-        one.out = out;
-        if (p.inputs < p.n_in)
-            add_up_some(b, &one, &p, s);
-        push(b, one, first + k);
-    }
+    uint32_t first = list_slices(b, a, &p);
+    const Node *node = graph_node(b->g, a->node);
+    bool whole = a->rows == plan_volume(b->g, node->out[0]).h;
+    for (uint32_t k = 0; k < p.count && whole; k += p.across)
+        push_channels(b, a, &p, first, k);
+    for (uint32_t row = 0; row < a->rows && !whole; row += p.rows)
+        push_rows(b, a, &p, first, row);
+}
+
+/* Runs of a node are numbered in their order. */
+static void count_tiles(Blocks *b) {
+    for (uint32_t i = 0; i < b->action.n; i++)
+        if (b->slice_of.at[i] != NONE)
+            b->action.at[i].n_tiles = b->tiles[b->action.at[i].node.i];
 }
 
 bool blocks_make(Arena *arena, Plan *plan, const Room *room, StageWay way,
@@ -398,6 +493,7 @@ bool blocks_make(Arena *arena, Plan *plan, const Room *room, StageWay way,
     b.channels = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     b.inputs = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     b.first = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
+    b.tiles = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     for (uint32_t i = 0; i < n_nodes; i++)
         b.first[i] = NONE;
     if (!find_channels(&b, room, way.share))
@@ -411,6 +507,7 @@ bool blocks_make(Arena *arena, Plan *plan, const Room *room, StageWay way,
         }
         push_slices(&b, a);
     }
+    count_tiles(&b);
     plan->n_actions = b.action.n;
     plan->action = b.action.at;
     plan->n_placements = b.placement.n;

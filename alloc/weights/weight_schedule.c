@@ -512,7 +512,8 @@ static const Plan *as_sliced(const Stage *s, Arena *arena) {
     return plan;
 }
 
-static void close_stage(const Stage *s, Arena *arena, Plan *out) {
+/* Whether all sums have places, too. */
+static bool close_stage(const Stage *s, Arena *arena, Plan *out) {
     *out = s->now;
     out->sliced = as_sliced(s, arena);
     out->n_actions = s->action.n;
@@ -521,7 +522,12 @@ static void close_stage(const Stage *s, Arena *arena, Plan *out) {
     out->block =
         ARENA_COPY(arena, WeightBlock, s->holds.block.at, out->n_blocks);
     out->cycles = queue_over(&s->queue);
+    if (!sums_give(arena, out))
+        return false;
     biases_add(arena, out);
+    if (out->n_sums)
+        out->cycles = queue_cycles(out);
+    return true;
 }
 
 /* Its slices and the actions that read them are known. */
@@ -536,8 +542,8 @@ static Staged stage_sliced(Stage *s, Arena *arena, Plan *out) {
         return STAGE_DEAR;
     open_stage(s);
     Staged done = run(s);
-    if (done == STAGED)
-        close_stage(s, arena, out);
+    if (done == STAGED && !close_stage(s, arena, out))
+        return STAGE_FULL;
     return done;
 }
 

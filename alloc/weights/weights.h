@@ -6,6 +6,7 @@
 
 #include "alloc/overlap/overlap.h"
 #include "plan/issue_queue.h"
+#include "plan/placements.h"
 
 /* ---- free_space.c: what volumes leave ---- */
 
@@ -90,6 +91,15 @@ typedef struct Banded {
 Banded bands_make(Arena *arena, const Plan *plan, uint32_t n,
                   BandStores stores);
 
+/* Whether the run may make any of its rows by themselves, in place. */
+bool bands_may(const Plan *plan, const Action *run);
+/* Whether its rows that read `need` can be: they read more than padding, and
+ * nothing that it does not. */
+bool band_reads_alone(Rows need, const Action *run);
+/* The run that makes rows [row, row + rows) of it, and reads `need`. */
+Action band_of_run(Arena *arena, Placements *all, const Action *run,
+                   uint32_t row, uint32_t rows, Rows need);
+
 /* ---- free_space.c: where volumes lie, and when ---- */
 
 typedef struct Stays {
@@ -154,6 +164,15 @@ uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes);
 
 /* Adds loads of biases to a plan whose weights are loaded. */
 void biases_add(Arena *arena, Plan *plan);
+
+/* ---- sums.c ---- */
+
+/* Whether sums of so many channels of rows [row, row + rows) have room. */
+bool sums_fit(const Plan *plan, const Action *a, uint32_t channels,
+              uint32_t row, uint32_t rows);
+/* Gives runs of a plan whose weights are loaded places for their sums; false if
+ * those that others go on with have no room beside each other. */
+bool sums_give(Arena *arena, Plan *plan);
 
 /* ---- weight_schedule.c ---- */
 

@@ -19,7 +19,7 @@ typedef struct Turn {
 } Turn;
 
 /* Sums of a node's first input channels, which a run has left where its result
- * will lie. */
+ * will lie, or in the memory of sums. */
 typedef struct Left {
     const Action *by;
     uint32_t upto; /* input channels */
@@ -86,15 +86,22 @@ const char *judge_host_side(Judge *j);
 const char *judge_read(Judge *j, uint32_t placement, Part part);
 /* It is there from now on; what lay there is not. */
 const char *judge_write(Judge *j, uint32_t placement, Part part);
-/* Weights, and sums, in these bytes are gone. */
+/* Weights in these bytes are gone. */
 void judge_drop_weights(Judge *j, Range bytes);
-void judge_drop_sums(Judge *j, uint32_t memory, Range bytes);
 Check judge_move, judge_copy;
 
 /* ---- constants.c: what a run reads is there; what is loaded ---- */
 
 Check judge_weights, judge_bias;
 Check judge_loads_weights, judge_loads_bias;
+
+/* ---- sums.c ---- */
+
+/* What the run goes on with is there, and lies where it may. *stays: it leaves
+ * sums, and makes no result. */
+const char *judge_sums(Judge *j, const Action *a, bool *stays);
+/* Sums in these bytes are gone. */
+void judge_drop_sums(Judge *j, uint32_t memory, Range bytes);
 
 /* ---- turns.c ---- */
 

@@ -31,18 +31,6 @@ void judge_drop_weights(Judge *j, Range bytes) {
     j->blocks.n = n;
 }
 
-/* Sums in these bytes are gone. */
-void judge_drop_sums(Judge *j, uint32_t memory, Range bytes) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < j->left.n; i++) {
-        const Placement *p = &j->plan->placement[j->left.at[i].by->out];
-        if (p->memory != memory ||
-            !ranges_meet(areas_bytes(j->areas, p), bytes))
-            j->left.at[n++] = j->left.at[i];
-    }
-    j->left.n = n;
-}
-
 const char *judge_write(Judge *j, uint32_t placement, Part part) {
     const Placement *p = &j->plan->placement[placement];
     if (!within(p, part))

@@ -124,37 +124,7 @@ static const char *use_tile_buffers(Judge *j, const Action *a) {
     return NULL;
 }
 
-/* ---- sums ---- */
-
-static bool same_box(const Judge *j, const Action *a, const Action *b) {
-    const Placement *p = &j->plan->placement[a->out],
-                    *q = &j->plan->placement[b->out];
-    return a->node.i == b->node.i && a->row == b->row && a->rows == b->rows &&
-           a->col == b->col && a->cols == b->cols && p->memory == q->memory &&
-           p->offset == q->offset && volumes_same(&p->whole, &q->whole) &&
-           p->part_c == q->part_c && p->c == q->c && p->n_c == q->n_c;
-}
-
-/* Those that the run goes on with are there, and are no more. */
-static const char *take_sums(Judge *j, const Action *a, Addends x) {
-    for (uint32_t i = 0; i < j->left.n; i++)
-        if (j->left.at[i].upto == x.first && same_box(j, j->left.at[i].by, a)) {
-            j->left.at[i] = j->left.at[--j->left.n];
-            return NULL;
-        }
-    return judge_says(j, &j->plan->placement[a->out],
-                      "goes on with sums that are not there");
-}
-
-static void leave_sums(Judge *j, const Action *a, Addends x) {
-    const Placement *p = &j->plan->placement[a->out];
-    Range bytes = areas_bytes(j->areas, p);
-    areas_spoil(j->areas, p, made_by(a));
-    judge_drop_sums(j, p->memory, bytes);
-    if (p->memory == j->spec->weights)
-        judge_drop_weights(j, bytes);
-    vec_push(j->arena, &j->left, ((Left){a, x.first + x.n}));
-}
+/* ---- runs ---- */
 
 static const char *do_run(Judge *j, const Action *a) {
     static Check *const before[] = {check_operands, check_reach,
@@ -165,15 +135,12 @@ static const char *do_run(Judge *j, const Action *a) {
         wrong = before[i](j, a);
     for (uint32_t i = 0; i < a->n_in && !wrong; i++)
         wrong = check_operand(j, a, i);
-    Addends x = action_addends(j->plan, a);
-    if (!wrong && !addends_begin(x))
-        wrong = take_sums(j, a, x);
-    if (!wrong && !addends_end(x)) {
-        leave_sums(j, a, x);
-        return NULL;
-    }
+    bool stays = false;
     if (!wrong)
-        wrong = judge_turn(j, a);
+        wrong = judge_sums(j, a, &stays);
+    if (wrong || stays)
+        return wrong;
+    wrong = judge_turn(j, a);
     return wrong ? wrong : judge_write(j, a->out, made_by(a));
 }
 

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""accumulators.py - sums in a memory of their own, on two written machines.
+
+`outer` has 4 x 64 rows of 16 accumulators in two halves that instructions name
+(`sums.addr`), and operands in rings of rows; `inner` an array of int8 that holds
+4,096 sums inside. Networks are verified by value with memories so small that
+layers pass by output channels, rows, columns and input channels, and each operand
+of the listings is looked up by hand: in which memory, within it, in which half.
+Changed listings are refused, as are descriptions that cannot be.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+from int8 import npy_read, npy_write
+
+AMPHORA = os.environ.get("AMPHORA", "build/amphora")
+OUTER = """extends: vta-pynq
+machine: {name: outer-sums}
+memories:
+  acc: {layout: blocks, unit: 16, size: 64KiB}
+  outer: {role: sums, size: 16KiB, unit: 64, buffers: 2, id: 9, layout: sums}
+engines:
+  gemm: {operands: {in: [acc], out: [acc], sums: [outer]}}
+  alu: {operands: {in: [acc], out: [acc]}}
+tiling: {rings: true}
+fields:
+  src_ring: in.ring
+  src2_ring: in2.ring
+  dst_ring: out.ring
+  at: {from: sums.addr, as: hex}
+  source: [src, src_c, src_h, src_w, src_row, src_ring]
+  dest: [dst, dst_c, dst_h, dst_w, dst_row, dst_ring]
+instructions:
+  GEMM: {text: GEMM t layer dest source window act bias bias_at weights begin end at}
+  DENSE: {text: DENSE t layer dest source act bias bias_at weights begin end at}
+  ALU: {text: ALU t layer sum act dest source src2 src2_row src2_ring}
+  LOAD: {text: LOAD t from to dst dst_ring src src_c src_h src_w first last left right}
+  STORE: {text: STORE t from to dst src src_ring src_c src_h src_w first last left right}
+"""
+INNER = """extends: vta-pynq
+machine: {name: inner-sums}
+memories:
+  acc: {layout: blocks, unit: 16, size: 32KiB}
+  inner: {role: sums, size: 16KiB, id: 9, layout: sums}
+engines:
+  gemm: {operands: {in: [inp], out: [acc], sums: [inner]}}
+"""
+# machine, network, sizes of memories, instructions that leave sums, at least
+CASES = (("outer", "tiny.prototxt", {}, 0),
+         ("outer", "micro/resnet8.prototxt", {}, 0),
+         ("outer", "micro/resnet8.prototxt", {"outer": 4096, "wgt": 2304}, 40),
+         ("outer", "densenet-cell.prototxt", {"outer": 4096, "wgt": 4096}, 40),
+         ("inner", "tiny.prototxt", {"inner": 1024}, 0),
+         ("inner", "micro/ds-cnn.prototxt", {}, 0),
+         ("inner", "micro/resnet8.prototxt",
+          {"inner": 1024, "wgt": 2304, "inp": 2048}, 40))
+
+
+def run(*args):
+    return subprocess.run([AMPHORA, *args], capture_output=True, text=True,
+                          timeout=600)
+
+
+def sets(sizes):
+    return [w for m, size in sizes.items() for w in ("--set", f"memories.{m}.size={size}")]
+
+
+def compiled(folder, machine, network, sizes):
+    done = run("compile", f"examples/{network}", "-t", f"{folder}/{machine}.yaml",
+               *sets(sizes), "-o", folder)
+    assert done.returncode == 0, done.stderr
+    return os.path.join(folder, os.path.basename(network).split(".")[0])
+
+
+def ends(o):
+    """Bytes of the operand: the first, and behind the last."""
+    counts = (o["channels"], o.get("rows", 1), o.get("columns", 1))
+    stride = o.get("strides") or [0, 0, 0]
+    return o["address"], o["address"] + sum(s * (n - 1) for s, n in zip(stride, counts))
+
+
+def looked_up(listing, places):
+    """Operands that do not lie where the machine says."""
+    memory = {m["name"]: m for m in listing["memories"]}
+    for r in listing["records"]:
+        for o in r["operands"]:
+            first, last = ends(o)
+            m = memory[o["memory"]]
+            if o["memory"] not in places.get((r["engine"], o["role"]), memory) or (
+                    last >= m["bytes"]):
+                yield f"{r['instruction']}: {o['role']} in {o['memory']} at {last}"
+            if o["role"] == "sums" and o["memory"] == "outer" and (
+                    first // (m["bytes"] // 2) != last // (m["bytes"] // 2)):
+                yield f"{r['instruction']}: sums in both halves"
+        roles = {o["role"] for o in r["operands"]}
+        if r["engine"] == "gemm" and ("sums" not in roles or
+                                      r["sums"]["last"] != ("out" in roles)):
+            yield f"{r['instruction']}: operands {roles}"
+
+
+def verified(folder, machine, network, sizes, least):
+    done = run("verify", f"examples/{network}", "-t", f"{folder}/{machine}.yaml",
+               *sets(sizes))
+    if done.returncode or "0 violations" not in done.stdout:
+        return [f"{machine} {network} {sizes}: {done.stdout}{done.stderr}"]
+    listing = json.load(open(
+        compiled(folder, machine, network, sizes) + ".json"))["amphora"]
+    places = {("gemm", "sums"): [machine], ("gemm", "out"): ["acc"],
+              ("gemm", "in"): ["acc" if machine == "outer" else "inp"],
+              ("gemm", "weights"): ["wgt"], ("gemm", "bias"): ["bias"],
+              ("alu", "in"): ["acc"], ("alu", "out"): ["acc"]}
+    wrong = list(looked_up(listing, places))
+    left = sum(not r["sums"]["last"] for r in listing["records"] if "sums" in r)
+    if left < least:
+        wrong.append(f"{left} leave sums")
+    return [f"{machine} {network} {sizes}: {w}" for w in wrong[:3]]
+
+
+def damaged(folder):
+    sizes = {"outer": 4096, "wgt": 2304}
+    cmd = compiled(folder, "outer", "micro/resnet8.prototxt", sizes) + ".cmd"
+    text = open(cmd).read()
+    names = re.search(r"(?m)^# template GEMM (.*)$", text)[1].split()
+    lines = [(line, dict(zip(names, line.split(" "))))
+             for line in text.splitlines() if line.startswith("GEMM ")]
+    goes = next(line for line, row in lines if row["begin"] == "0")
+    first = next(line for line, row in lines if row["end"] == "0")
+    whole = next(line for line, row in lines if row["begin"] == row["end"] == "1")
+
+    def told(line, **values):
+        words = line.split(" ")
+        for name, value in values.items():
+            words[names.index(name)] = value
+        return " ".join(words)
+    other = "0x20" if dict(zip(names, goes.split(" ")))["at"] == "0x0" else "0x0"
+    cases = ((goes, told(goes, at=other), "not there"),
+             (goes, told(goes, dst_row="9"), "not there"),
+             (first, "", "not there"),
+             (first, first + "\n" + told(whole, at=dict(
+                 zip(names, first.split(" ")))["at"]), "something else"),
+             (whole, told(whole, at="0x1f"), "cross the end of a buffer"),
+             (whole, told(whole, at="0x3f"), "more than the memory has"))
+    wrong = []
+    for old, new, message in cases:
+        open(cmd, "w").write(text.replace(old, new, 1))
+        done = run("simulate", cmd, "-t", f"{folder}/outer.yaml", *sets(sizes))
+        said = done.stdout + done.stderr
+        if done.returncode == 0 or message not in said:
+            wrong.append(f"{new!r}: no `{message}`: {said[:600]}")
+    return wrong
+
+
+def unplaceable(folder):
+    cases = ((OUTER, "sums: [outer]", "sums: [acc, outer]", "but no results"),
+             (OUTER, "sums: [outer]", "sums: [acc]", "an element of `acc` 1"),
+             (OUTER, "layout: sums}", "layout: blocks}", "an element of `outer` 1"),
+             (OUTER, "out: [acc], sums: [outer]", "out: [acc], sums: [wgt]",
+              "no engine keeps its sums in `outer`"),
+             (OUTER, "weights begin end at}\n  DENSE", "weights begin end}\n  DENSE",
+              "GEMM does not tell `sums.addr`"),
+             (INNER, "role: sums, size", "role: sums, buffers: 2, size",
+              "GEMM does not tell `sums.addr`"),
+             (INNER, "{role: sums, size: 16KiB,", "{role: bias, buffers: 2, size: 16KiB,",
+              "can have buffers"))
+    wrong = []
+    for text, old, new, message in cases:
+        assert old in text
+        path = os.path.join(folder, "bad.yaml")
+        open(path, "w").write(text.replace(old, new, 1))
+        done = run("check", path)
+        if done.returncode != 1 or message not in done.stderr:
+            wrong.append(f"{new!r}: no `{message}`: {done.stderr}")
+    return wrong
+
+
+def computed(folder):
+    """examples/run_listing.py goes on with sums where the listing says."""
+    sizes = sets({"outer": 4096, "wgt": 2304})
+    machine, name = f"{folder}/outer.yaml", os.path.join(folder, "tiny")
+    done = run("compile", "examples/tiny.prototxt", "-t", machine, *sizes,
+               "--materialise", "-o", folder)
+    assert done.returncode == 0, done.stderr
+    records = json.load(open(name + ".json"))["amphora"]["records"]
+    values = [(i * 73 % 251 - 125) / 64 for i in range(3 * 16 * 16)]
+    npy_write(name + ".npy", (1, 3, 16, 16), "f", values)
+    done = run("simulate", name + ".json", "-t", machine, *sizes, "--input",
+               name + ".npy", "-o", os.path.join(folder, "computed"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    theirs = npy_read(os.path.join(folder, "computed", "probability.npy"))
+    done = subprocess.run([sys.executable, "examples/run_listing.py", name + ".json"],
+                          input=" ".join(map(str, values)), capture_output=True,
+                          text=True, timeout=600)
+    mine = [float(v) for v in done.stdout.split()]
+    near = len(mine) == len(theirs) and max(
+        abs(a - b) for a, b in zip(mine, theirs)) < 1e-5
+    left = sum(not r["sums"]["last"] for r in records if "sums" in r)
+    return [] if near and left else [
+        f"run_listing: {left} leave sums; {mine}, {theirs} {done.stderr[-400:]}"]
+
+
+def main():
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("outer", OUTER), ("inner", INNER)):
+            open(os.path.join(folder, name + ".yaml"), "w").write(text)
+        for case in CASES:
+            wrong += verified(folder, *case)
+        wrong += damaged(folder) + unplaceable(folder) + computed(folder)
+    for one in wrong:
+        print(one)
+    print(f"accumulators.py: {len(CASES)} networks, {len(wrong)} wrong")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
