@@ -176,8 +176,11 @@ def main():
     m = Machine(sys.argv[1])
     records = m.listing["records"]
     first = next(o for o in records[0]["operands"] if o["role"] == "in")
-    m.put(first, [float(v) if first["type"] == "real" else int(v)
-                  for v in sys.stdin.read().split()])
+    values = [float(v) if first["type"] == "real" else int(v)
+              for v in sys.stdin.read().split()]
+    # all rows, of which the first load may bring some
+    rows = len(values) // (first["channels"] * first["columns"])
+    m.put(dict(first, rows=rows), values)
     last = [out for out in (run(m, r) for r in records) if out][-1]
     print(*m.get(last))
 

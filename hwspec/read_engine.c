@@ -271,14 +271,18 @@ static void check_loaded(Reader *r, const YamlNode *at, const HwEngine *engine,
                    what, engine->name, r->spec->memory[memory].name);
 }
 
-enum { SUM_BYTES = 4 };
+/* Of codes of a byte; numbers of fixed point may be summed as they are. */
+static uint32_t sum_bytes(const HwSpec *spec) {
+    enum { OF_CODES = 4 };
+    return spec->element > 1 ? spec->element : OF_CODES;
+}
 
 static void check_sums_hold(Reader *r, const YamlNode *at, uint32_t m) {
     const HwMemory *memory = &r->spec->memory[m];
-    if (memory->layout && memory->layout->element < SUM_BYTES)
+    if (memory->layout && memory->layout->element < sum_bytes(r->spec))
         diag_error(r->diag, at->loc,
-                   "sums take %d bytes, an element of `%s` %u", SUM_BYTES,
-                   memory->name, memory->layout->element);
+                   "sums take %u bytes, an element of `%s` %u",
+                   sum_bytes(r->spec), memory->name, memory->layout->element);
 }
 
 /* Sums that lie where results do. */

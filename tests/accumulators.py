@@ -179,8 +179,8 @@ def unplaceable(folder):
 
 def computed(folder):
     """examples/run_listing.py goes on with sums where the listing says."""
-    sizes = sets({"outer": 4096, "wgt": 2304})
-    machine, name = f"{folder}/outer.yaml", os.path.join(folder, "tiny")
+    sizes = sets({"wgt": 2304, "inner": 65536})
+    machine, name = f"{folder}/inner.yaml", os.path.join(folder, "tiny")
     done = run("compile", "examples/tiny.prototxt", "-t", machine, *sizes,
                "--materialise", "-o", folder)
     assert done.returncode == 0, done.stderr
