@@ -36,10 +36,33 @@ KernelSpan kernel_span(const Kernel *k) {
     return (KernelSpan){0, 0, 0};
 }
 
+/* Does it take a block at once, each result made of its own channel? */
+static bool goes_by_channel(const Kernel *k) {
+    static const char *const kind[] = {"act", "scale", "bn", "eltwise", "pool"};
+    for (size_t i = 0; i < sizeof kind / sizeof *kind; i++)
+        if (strcmp(k->kind, kind[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Is there one of each constant a channel? */
+static bool has_channels(const Kernel *k) {
+    uint32_t n = channels(&k->out[0]);
+    bool all = k->n_constants && !k->quant && channels(&k->in[0]) == n;
+    for (uint32_t i = 0; i < k->n_constants; i++)
+        all = all && shape_count(&k->constant[i].shape) == n;
+    return all;
+}
+
 KernelPacking kernel_packing(const Kernel *k) {
-    if (strcmp(k->kind, "conv") != 0 || !operand_in_blocks(&k->in[0]) ||
-        !operand_in_blocks(&k->out[0]) || k->in[0].block != k->out[0].block ||
-        (k->quant && !has_bytes(k)))
+    bool own = goes_by_channel(k);
+    if ((!own && strcmp(k->kind, "conv") != 0) ||
+        !operand_in_blocks(&k->in[0]) || !operand_in_blocks(&k->out[0]) ||
+        k->in[0].block != k->out[0].block)
+        return PACKED_NOT;
+    if (own)
+        return has_channels(k) ? PACKED_CHANNELS : PACKED_NOT;
+    if (k->quant && !has_bytes(k))
         return PACKED_NOT;
     uint32_t groups = kernel_count(k, "groups", 0, 1);
     if (groups > 1 && groups == channels(&k->in[0]) &&
@@ -69,13 +92,18 @@ static uint64_t whole(uint64_t n, uint64_t group) {
     return (n + group - 1) / group * group;
 }
 
+/* Do weights go from blocks to blocks? */
+static bool weighs_blocks(KernelPacking packing) {
+    return packing == PACKED_BLOCKS || packing == PACKED_QUADS;
+}
+
 uint64_t kernel_packed_count(const Kernel *k, uint32_t index) {
     uint64_t n = shape_count(&k->constant[index].shape);
     KernelPacking packing = kernel_packing(k);
     if (packing == PACKED_NOT)
         return n;
     uint64_t each = n / channels(&k->out[0]);
-    if (packing != PACKED_DEPTHWISE && is_weight(k, index))
+    if (weighs_blocks(packing) && is_weight(k, index))
         each = whole(kernel_span(k).channels, packing == PACKED_QUADS ? 4 : 1) *
                taps_of(k, index);
     return each * rounded(k);
@@ -138,7 +166,7 @@ void kernel_pack(const Kernel *k, uint32_t index, const double *from,
     memset(to, 0, kernel_packed_count(k, index) * sizeof *to);
     if (packing == PACKED_NOT)
         memcpy(to, from, n * sizeof *to);
-    else if (packing != PACKED_DEPTHWISE && is_weight(k, index))
+    else if (weighs_blocks(packing) && is_weight(k, index))
         pack_blocks(k, index, packing == PACKED_QUADS ? 4 : 1, from, to);
     else
         pack_channels(k, each, from, to);

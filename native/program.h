@@ -80,14 +80,15 @@ uint32_t kernel_count(const Kernel *kernel, const char *name, uint32_t at,
 bool kernel_is(const Kernel *kernel, const char *name, const char *word);
 /* Its place among the constants; -1: it has none of that role. */
 int32_t kernel_constant(const Kernel *kernel, const char *role);
-/* How the kernel wants the constants of a convolution, by where its operands
- * lie: in channel blocks of B = in[0].block = out[0].block.
+/* How the kernel wants the constants, by where its operands lie: in channel
+ * blocks of B = in[0].block = out[0].block. Of convolutions
  *   BLOCKS: weight [output block][input block][kh][kw][input in its block][B],
  *   the last input block as short as it is;
  *   of several groups, the input blocks are those of kernel_span;
  *   DEPTHWISE: weight [block][kh][kw][B];
  *   QUADS: of codes, weight [output block][input block][kh][kw][quad][B][4],
  *   the input channels of a block in fours, the last one filled with zeros.
+ * CHANNELS: of what takes a block at once, each result of its own channel.
  * What there is of each channel is [block][B], a tap_sum [block][kh][kw][B].
  * The last output block is filled with zeros.
  */
@@ -95,7 +96,8 @@ typedef enum KernelPacking {
     PACKED_NOT,
     PACKED_BLOCKS,
     PACKED_DEPTHWISE,
-    PACKED_QUADS
+    PACKED_QUADS,
+    PACKED_CHANNELS
 } KernelPacking;
 KernelPacking kernel_packing(const Kernel *kernel);
 /* What a block of output channels is made of: so many input channels, from

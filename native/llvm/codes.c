@@ -62,7 +62,8 @@ Emit emit_lanes(const Emit *e) {
     Emit out = *e;
     uint32_t block = k->out[0].block;
     bool all = operand_in_blocks(&k->out[0]) && e->c->lanes > 1 &&
-               k->n_constants == 0 && (!k->quant || kernel_on_codes(k));
+               (k->n_constants == 0 || kernel_packing(k) == PACKED_CHANNELS) &&
+               (!k->quant || kernel_on_codes(k));
     for (uint32_t i = 0; i < k->n_in; i++)
         all = all && operand_in_blocks(&k->in[i]) && k->in[i].block == block;
     out.lanes = all ? block : 1;

@@ -9,8 +9,8 @@
 
 #include "native/llvm/ops.h"
 
-/* Where all operands lie in blocks of channels of one size, and no constant
- * goes by channel: the same, a block at once. Else as it is. */
+/* Where all operands lie in blocks of channels of one size, and constants are
+ * packed alike: the same, a block at once. Else as it is. */
 Emit emit_lanes(const Emit *e);
 /* A loop over the first channel of each of these. */
 Val loop_lanes(const Emit *e, Loop *loop, uint64_t channels);

@@ -130,10 +130,16 @@ Along along(const Shape *shape, uint32_t axis) {
     return a;
 }
 
+Val emit_channel(const Emit *e, Val constant, Val channel) {
+    if (e->lanes > 1)
+        return code_load_vector(e->c, constant, channel, e->lanes);
+    return code_load(e->c, constant, channel);
+}
+
 Val emit_act(const Emit *e, Val x, Val channel) {
     Val slope = NULL;
     if (e->act.by_channel)
-        slope = code_load(e->c, emit_constant(e, "slope"), channel);
+        slope = emit_channel(e, emit_constant(e, "slope"), channel);
     return epilogue_apply(e->c, &e->act, x, slope);
 }
 

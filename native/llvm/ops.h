@@ -94,6 +94,8 @@ typedef struct Along {
 } Along;
 Along along(const Shape *shape, uint32_t axis);
 
+/* What a constant has of a channel, or of `lanes` of them from it on. */
+Val emit_channel(const Emit *e, Val constant, Val channel);
 /* x through the kernel's activation, in a channel of its constants. */
 Val emit_act(const Emit *e, Val x, Val channel);
 

@@ -18,7 +18,7 @@ static bool same_size(const Kernel *k) {
 typedef Val PointValue(const Emit *e, Val x, Val channel);
 
 /* The same element of both, where they lie in blocks of channels. */
-static void emit_block_points(const Emit *e) {
+static void emit_block_points(const Emit *e, PointValue *value) {
     Code *c = e->c;
     Extent size = operand_extent(&e->k->out[0]);
     Loop channels, rows, columns;
@@ -26,13 +26,14 @@ static void emit_block_points(const Emit *e) {
     Val row = loop_count(c, &rows, size.h);
     Val column = loop_count(c, &columns, size.w);
     Val x = emit_get(e, 0, operand_at(c, &e->k->in[0], channel, row, column));
-    emit_put(e, operand_at(c, &e->k->out[0], channel, row, column), x, channel);
+    emit_put(e, operand_at(c, &e->k->out[0], channel, row, column),
+             value(e, x, channel), channel);
     loop_close(c, &columns);
     loop_close(c, &rows);
     loop_close(c, &channels);
 }
 
-static void emit_points(const Emit *e, PointValue *value) {
+static void emit_all_points(const Emit *e, PointValue *value) {
     Code *c = e->c;
     Channels size = operand_channels(&e->k->in[0]);
     Channels out = operand_channels(&e->k->out[0]);
@@ -48,18 +49,22 @@ static void emit_points(const Emit *e, PointValue *value) {
     walk_close(c, &walk);
 }
 
+static void emit_points(const Emit *e, PointValue *value) {
+    Emit by_block = emit_lanes(e);
+    if (by_block.lanes > 1 &&
+        shape_equal(&e->k->in[0].shape, &e->k->out[0].shape))
+        emit_block_points(&by_block, value);
+    else
+        emit_all_points(e, value);
+}
+
 static Val value_same(const Emit *e, Val x, Val channel) {
     (void)e, (void)channel;
     return x;
 }
 
 static void emit_plain(const Emit *e) {
-    Emit by_block = emit_lanes(e);
-    if (by_block.lanes > 1 &&
-        shape_equal(&e->k->in[0].shape, &e->k->out[0].shape))
-        emit_block_points(&by_block);
-    else
-        emit_points(e, value_same);
+    emit_points(e, value_same);
 }
 
 static bool check_scale(const Kernel *k) {
@@ -71,8 +76,8 @@ static bool check_scale(const Kernel *k) {
 static Val value_scaled(const Emit *e, Val x, Val channel) {
     Code *c = e->c;
     Val scale = emit_constant(e, "scale"), bias = emit_constant(e, "bias");
-    Val by = scale ? code_load(c, scale, channel) : code_scalar(c, 1);
-    Val more = bias ? code_load(c, bias, channel) : code_scalar(c, 0);
+    Val by = scale ? emit_channel(e, scale, channel) : code_float(x, 1);
+    Val more = bias ? emit_channel(e, bias, channel) : code_float(x, 0);
     return float_fma(c, by, x, more);
 }
 
@@ -88,9 +93,9 @@ static bool check_bn(const Kernel *k) {
 
 static Val value_normal(const Emit *e, Val x, Val channel) {
     Code *c = e->c;
-    Val mean = code_load(c, emit_constant(e, "mean"), channel);
-    Val var = code_load(c, emit_constant(e, "var"), channel);
-    Val eps = code_scalar(c, kernel_number(e->k, "eps", 0, 0));
+    Val mean = emit_channel(e, emit_constant(e, "mean"), channel);
+    Val var = emit_channel(e, emit_constant(e, "var"), channel);
+    Val eps = code_float(x, kernel_number(e->k, "eps", 0, 0));
     Val deviation = float_sqrt(c, float_add(c, var, eps));
     return float_div(c, float_sub(c, x, mean), deviation);
 }
