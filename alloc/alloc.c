@@ -148,9 +148,12 @@ static void explain_weights_memory(Arena *arena, Diag *diag,
 }
 
 static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
-                           const PlanOptions *options) {
+                           const PlanOptions *options, Staging *tried) {
     uint64_t size = schedule->spec->memory[0].size;
     PlanOptions own = *options;
+    Asked asked = *options->asked;
+    asked.tried = budget_spent(options->budget) ? NULL : tried;
+    own.asked = &asked;
     uint64_t aside = blocks_aside(schedule, &own.aside_for);
     bool does_not_fit;
     own.cycles = NULL;
@@ -167,8 +170,7 @@ static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
     diag_error(diag, schedule->spec->loc,
                "does not fit: volumes leave weights no room");
     if (!options->no_remedy)
-        note_advice(arena, diag, schedule->spec, 0,
-                    size_staged(options->asked));
+        note_advice(arena, diag, schedule->spec, 0, size_staged(&asked));
 }
 
 /* Weights move as well, and bounds hold for both. */
@@ -181,13 +183,15 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
         *does_not_fit = true;
         return NULL;
     }
-    Plan *plan = plan_staged(arena, schedule, options, &rejected);
+    Staging s;
+    Plan *plan = plan_staged(&s, arena, schedule, options, &rejected);
     if (!plan && rejected.n)
         blame_us(schedule, options, &rejected);
+    if (!plan && says)
+        explain_staged(arena, diag, schedule, options, &s);
+    staging_close(&s);
     if (!plan) {
         *does_not_fit = true;
-        if (says)
-            explain_staged(arena, diag, schedule, options);
         return NULL;
     }
     plan_bounds_add(plan, (int64_t)weights_bound(arena, schedule));
@@ -284,7 +288,7 @@ static Plan *make_one(Arena *arena, Diag *diag, const Schedule *schedule,
     PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
     Budget budget = plan_budget(schedule, options->effort);
     PlanEffort spent = {.budget = budget.left};
-    const Asked asked = {schedule, options, would_do};
+    const Asked asked = {schedule, options, would_do, NULL};
     own->asked = &asked;
     own->budget = &budget;
     own->spent = &spent;

@@ -6,6 +6,7 @@
 #include "alloc/bound/bound.h"
 #include "alloc/explain/explain.h"
 #include "alloc/search/blocks.h"
+#include "hwspec/insn.h"
 
 #include "base/text.h"
 
@@ -14,28 +15,124 @@
 /* Who is asked for sizes, and how long. */
 typedef struct Adviser {
     const Asked *asked;
-    Budget plans;
+    Arena *arena;
+    PlanOptions options; /* of plans that need not be good */
+    Budget steps;
+    Staging s, other; /* in another order of layers, if there is one */
+    const Plan *last; /* that was found, or NULL: as many images have others */
+    bool simulates;   /* each, before it does */
+    bool knows;       /* `s` goes on with what was tried */
 } Adviser;
 
-static bool would_do(void *context, uint64_t size) {
-    Adviser *a = context;
-    return a->asked->would_do(a->asked, &a->plans, size);
+static void adviser_open(Adviser *a, const Asked *asked) {
+    const PlanOptions *o = asked->options;
+    *a = (Adviser){.asked = asked,
+                   .arena = arena_new("advice"),
+                   .options = *o,
+                   .steps = budget_of(BUDGET_GUESS, asked->schedule->n_steps)};
+    a->options.budget = &a->steps;
+    a->options.no_remedy = a->options.first_will_do = true;
+    a->options.cycles = NULL; /* asked of a plan that is found */
+    a->options.asked = NULL;
+    a->options.spent = NULL;
+    a->options.watch = NULL;
+    a->options.shared = NULL;
+    a->knows = asked->tried != NULL;
+    if (a->knows)
+        a->s = *asked->tried;
+    else
+        staging_open(&a->s, a->arena, asked->schedule, &a->options);
+    staging_serve(&a->s, &a->options);
+    if (o->other)
+        staging_open(&a->other, a->arena, o->other, &a->options);
 }
 
-SizeAdvice size_staged(const Asked *asked) {
+static void adviser_close(Adviser *a) {
+    if (a->knows)
+        *a->asked->tried = a->s; /* which is closed with all that is new */
+    else
+        staging_close(&a->s);
+    staging_close(&a->other);
+    arena_free(a->arena);
+}
+
+/* Whether the simulator finds that it breaks no rule. */
+static bool plan_runs(const Adviser *a, const Plan *plan) {
+    const PlanOptions *o = a->asked->options;
+    return !o->cycles || o->cycles(o->context, plan) != UINT64_MAX;
+}
+
+/* In that order of layers. */
+static bool does_in(Adviser *a, Staging *s, uint64_t size) {
+    const Schedule *order = s->schedule;
+    Schedule *sized = ARENA_COPY(a->arena, Schedule, order, 1);
+    sized->spec = spec_within(a->arena, order->spec, size);
+    s->schedule = sized;
+    const Plan *plan =
+        insn_rows_hold(a->arena, sized->spec) ? staging_find(s) : NULL;
+    s->schedule = order;
+    if (plan && a->simulates && !plan_runs(a, plan))
+        return false;
+    a->last = plan ? plan : a->last;
+    return plan != NULL;
+}
+
+/* The best for several images may have room for more. Plans of which one was
+ * illegal, each must be judged. */
+static bool would_do(void *context, uint64_t size) {
+    Adviser *a = context;
+    const PlanOptions *o = a->asked->options;
+    bool does =
+        !budget_spent(&a->steps) && o->images < 2 &&
+        (does_in(a, &a->s, size) || (o->other && does_in(a, &a->other, size)));
+    bool unsure = o->images > 1 || a->s.rejected.n || a->other.rejected.n;
+    a->s.rejected.n = a->other.rejected.n = 0;
+    if (does || !unsure || !a->asked->would_do(a->asked, &a->steps, size))
+        return does;
+    a->last = NULL; /* it was simulated */
+    return true;
+}
+
+/* Sizes next to that guess. */
+static SizeAdvice advise(Adviser *a, uint64_t guess) {
     enum { TRIES = 16 };
-    Adviser a = {asked, budget_of(BUDGET_ADVICE, asked->schedule->n_steps)};
-    const HwMemory *memory = &asked->schedule->spec->memory[0];
-    uint64_t step = size_granule(memory);
+    const Schedule *schedule = a->asked->schedule;
+    uint64_t step = size_granule(&schedule->spec->memory[0]);
     SizeSearch search = {.step = step,
                          .fine = step,
-                         .fails = memory->size,
-                         .guess = blocks_guess(asked),
+                         .fails = schedule->spec->memory[0].size,
+                         .guess = guess,
                          .does = would_do,
-                         .context = &a,
-                         .budget = &a.plans,
+                         .context = a,
+                         .budget = &a->steps,
                          .tries = TRIES};
-    return search.guess ? advise_size(&search) : (SizeAdvice){0};
+    a->steps = budget_of(BUDGET_ADVICE, schedule->n_steps);
+    a->last = NULL;
+    return advise_size(&search);
+}
+
+/* The last plan that is found has the size that is named: it alone is
+ * simulated, as a rule. */
+SizeAdvice size_staged(const Asked *asked) {
+    enum { MOST_BITS = 44 };
+    SizeAdvice advice = {0};
+    Asked anew = *asked;
+    Adviser a;
+    anew.tried = NULL;
+    adviser_open(&a, asked);
+    Scarce found = scarce_find(&a.s, (uint64_t)1 << MOST_BITS);
+    uint64_t least = found.any ? found.size : 0;
+    if (!a.steps.left) { /* some volumes were not planned for lack of it */
+        adviser_close(&a);
+        adviser_open(&a, &anew);
+    }
+    if (least)
+        advice = advise(&a, least);
+    a.simulates = a.last && !plan_runs(&a, a.last);
+    if (a.simulates)
+        advice = advise(&a, least);
+    adviser_close(&a);
+    return advice;
 }
 
 /* Whether their memory is all that wants to be larger: a plan is made. */
@@ -48,7 +145,7 @@ static bool weights_would_do(Arena *arena, const Asked *asked, uint64_t bytes) {
     memory[spec->weights].size = bytes;
     spec->memory = memory;
     schedule->spec = spec;
-    const Asked larger = {schedule, asked->options, asked->would_do};
+    const Asked larger = {schedule, asked->options, asked->would_do, NULL};
     return asked->would_do(&larger, &plans, memory[0].size);
 }
 

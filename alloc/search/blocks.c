@@ -76,32 +76,44 @@ void volumes_drop(Volumes *v) {
     v->arena = NULL;
     v->plan = NULL;
     v->next = NULL;
+    memset(&v->banded, 0, sizeof v->banded);
 }
 
 /* What was planned is the caller's. */
-static void volumes_join(Staging *s) {
+void staging_close(Staging *s) {
     for (uint32_t i = 0; i < s->volumes.n; i++)
         if (s->volumes.at[i]->arena)
             arena_join(s->arena, s->volumes.at[i]->arena);
+}
+
+Volumes *volumes_known(const Staging *s, uint64_t size, uint64_t aside,
+                       Aims aims) {
+    for (uint32_t i = 0; i < s->volumes.n; i++)
+        if (s->volumes.at[i]->size == size &&
+            s->volumes.at[i]->aside == aside &&
+            same_aims(s->volumes.at[i]->aims, aims))
+            return s->volumes.at[i];
+    return NULL;
 }
 
 Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside, Aims aims) {
     uint32_t own = s->schedule->spec->weights;
     if (own && aside)
         aside = s->schedule->spec->memory[own].size;
-    for (uint32_t i = 0; i < s->volumes.n; i++)
-        if (s->volumes.at[i]->size == size &&
-            s->volumes.at[i]->aside == aside &&
-            same_aims(s->volumes.at[i]->aims, aims))
-            return s->volumes.at[i];
-    Volumes *v = ARENA_NEW(s->arena, Volumes);
-    v->arena = arena_new("volumes");
-    v->budget = s->options->budget;
-    v->size = size;
-    v->aside = aside;
-    v->aims = aims;
+    Volumes *v = volumes_known(s, size, aside, aims);
+    if (v && v->arena)
+        return v;
+    if (!v) {
+        v = ARENA_NEW(s->arena, Volumes);
+        vec_push(s->arena, &s->volumes, v);
+    }
+    *v = (Volumes){.arena = arena_new("volumes"),
+                   .budget = s->options->budget,
+                   .size = size,
+                   .aside = aside,
+                   .aims = aims,
+                   .need = v->need};
     volumes_plan(s, v);
-    vec_push(s->arena, &s->volumes, v);
     return v;
 }
 
@@ -356,6 +368,11 @@ static bool try_best(Staging *s, uint64_t size, Volumes *best) {
     return any;
 }
 
+/* Whether it is enough that there is a plan. */
+static bool is_done(const Staging *s) {
+    return s->options->first_will_do && s->own->found;
+}
+
 /* Tensors within so many bytes, by all ways: only blocks tell which is right.
  * Those that hide transfers move more the less they get: when they cost too
  * much they are not tried within less. The height of the lowest; 0: they do not
@@ -367,6 +384,8 @@ static uint64_t try_within(Staging *s, uint64_t size, uint64_t within) {
         return 0;
     try_best(s, size, read);
     uint64_t height = read->plan->am_height;
+    if (is_done(s))
+        return height;
     bool own = s->schedule->spec->weights;
     if (within == size && !own)
         return height;
@@ -383,6 +402,8 @@ static uint64_t try_within(Staging *s, uint64_t size, uint64_t within) {
             continue;
         bool dear = !try_best(s, size, other);
         s->hiding_is_dear |= aims.hides && dear;
+        if (is_done(s))
+            break;
         if (!aims.hides && other->plan->am_height < height)
             height = other->plan->am_height;
     }
@@ -456,8 +477,7 @@ static void try_shares(Staging *s, uint64_t size) {
             break;
         any |= s->fitted;
         idle = gained(s, last) || !any ? 0 : idle + 1;
-        if (idle == IDLE ||
-            (s->own->found && (s->own->least || s->options->first_will_do)))
+        if (idle == IDLE || (s->own->found && (s->own->least || is_done(s))))
             break;
     }
 }
@@ -540,8 +560,8 @@ static const uint64_t *blocks_beside(Arena *arena, const Schedule *schedule,
     return bytes;
 }
 
-static void open(Staging *s, Arena *arena, const Schedule *schedule,
-                 const PlanOptions *options) {
+void staging_open(Staging *s, Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options) {
     PlanOptions *own = ARENA_COPY(arena, PlanOptions, options, 1);
     HwSpec *spec = ARENA_COPY(arena, HwSpec, schedule->spec, 1);
     Schedule *planned = ARENA_COPY(arena, Schedule, schedule, 1);
@@ -593,46 +613,42 @@ static Plan *plan_of(Staging *s) {
     return plan;
 }
 
-static Plan *find(Staging *s) {
-    sizes_try(s);
+Plan *staging_find(Staging *s) {
     BestBlocks *all = &s->all[s->options->objective];
+    memset(s->all, 0, sizeof s->all);
+    sizes_try(s);
     if (!all->found && !s->one_size) {
         Scarce least = scarce_find(s, s->schedule->spec->memory[0].size);
         all->found = least.any;
         all->best = least.blocks;
     }
     Plan *plan = all->found ? plan_of(s) : NULL;
-    volumes_join(s);
     return plan && is_legal(s, plan) ? plan : NULL;
 }
 
-Plan *plan_staged(Arena *arena, const Schedule *schedule,
-                  const PlanOptions *options, Rejected *rejected) {
-    Staging s;
-    open(&s, arena, schedule, options);
-    Plan *plan = find(&s);
-    *rejected = s.rejected;
-    if (plan || !s.rejected.n)
-        return plan;
-    open(&s, arena, schedule, options);
-    s.judges = true;
-    s.rejected = *rejected;
-    plan = find(&s);
-    *rejected = s.rejected;
-    return plan;
+void staging_serve(Staging *s, const PlanOptions *options) {
+    PlanOptions *own = ARENA_COPY(s->arena, PlanOptions, s->search.options, 1);
+    own->budget = options->budget;
+    own->spent = options->spent;
+    s->search.options = own;
+    s->options = options;
+    for (uint32_t i = 0; i < s->volumes.n; i++)
+        for (Volumes *v = s->volumes.at[i]; v; v = v->next)
+            v->budget = options->budget;
 }
 
-uint64_t blocks_guess(const Asked *asked) {
-    enum { MOST_BITS = 44 };
-    Arena *arena = arena_new("least");
-    Budget budget = budget_of(BUDGET_GUESS, asked->schedule->n_steps);
-    PlanOptions counted = *asked->options;
-    Staging s;
-    counted.budget = &budget;
-    open(&s, arena, asked->schedule, &counted);
-    Scarce least = scarce_find(&s, (uint64_t)1 << MOST_BITS);
-    uint64_t size = least.any ? least.size : 0;
-    volumes_join(&s);
-    arena_free(arena);
-    return size;
+Plan *plan_staged(Staging *s, Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options, Rejected *rejected) {
+    staging_open(s, arena, schedule, options);
+    Plan *plan = staging_find(s);
+    *rejected = s->rejected;
+    if (plan || !s->rejected.n)
+        return plan;
+    staging_close(s);
+    staging_open(s, arena, schedule, options);
+    s->judges = true;
+    s->rejected = *rejected;
+    plan = staging_find(s);
+    *rejected = s->rejected;
+    return plan;
 }

@@ -14,6 +14,7 @@ typedef struct Volumes {
     Aims aims;
     uint64_t height;      /* of the plan; 0: they do not fit */
     Plan *plan;           /* NULL: they do not fit, or were dropped */
+    uint64_t need;        /* with the smallest blocks beside; 0: not asked */
     struct Volumes *next; /* the second best; or NULL */
     VEC(Banded) banded;   /* the same by bands, as far as it was asked */
 } Volumes;
@@ -70,7 +71,10 @@ typedef struct Staging {
 
 /* `aside`: bytes that weights have beside them. */
 Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside, Aims aims);
-/* Nobody will ask for more than their height. */
+/* These, if they were planned before, and may have been dropped; or NULL. */
+Volumes *volumes_known(const Staging *s, uint64_t size, uint64_t aside,
+                       Aims aims);
+/* Whoever asks for more than their height and need plans them again. */
 void volumes_drop(Volumes *v);
 Banded banded_by(Volumes *v, StageWay way);
 /* Makes the plan; `most`: NULL: it may cost anything. */
@@ -86,12 +90,23 @@ uint64_t blocks_aside(const Schedule *schedule, const char **layer);
 /* Of a machine with a memory for weights: no plan does with a smaller one, as
  * the layer that is named has no smaller block; else 0. */
 uint64_t blocks_floor(const Schedule *schedule, const char **layer);
-/* Bytes of the least first memory in which a plan seems to fit; 0: none. */
-uint64_t blocks_guess(const Asked *asked);
+
+/* `s` and what it refers to live as long as `arena`. */
+void staging_open(Staging *s, Arena *arena, const Schedule *schedule,
+                  const PlanOptions *options);
+/* The plan for `s->schedule`, which may be on a machine with another size of
+ * its first memory than those before: volumes are planned once for all. NULL:
+ * none fits, or the best is illegal. */
+Plan *staging_find(Staging *s);
+/* For plans that are asked for otherwise, with a budget of their own. */
+void staging_serve(Staging *s, const PlanOptions *options);
+/* What was planned is the caller's. */
+void staging_close(Staging *s);
 
 /* The plan that meets the objective best, tensors and weights sharing the first
- * memory; NULL if none fits. `rejected`: better ones that were illegal. */
-Plan *plan_staged(Arena *arena, const Schedule *schedule,
+ * memory; NULL if none fits. `rejected`: better ones that were illegal. `s` is
+ * open from then on. */
+Plan *plan_staged(Staging *s, Arena *arena, const Schedule *schedule,
                   const PlanOptions *options, Rejected *rejected);
 
 /* ---- blocks_least.c ---- */

@@ -10,16 +10,23 @@
 #include "alloc/search/blocks.h"
 #include "base/size_grid.h"
 
+static bool needs_more(const Scarce *least, const Volumes *v) {
+    return least->any ? v->need >= least->size : v->need > least->size;
+}
+
 static void try_blocks(const Staging *s, Scarce *least, Volumes *v) {
     Banded banded = banded_by(v, (StageWay){0});
-    uint64_t size = blocks_need(&banded.plan, banded.room);
-    if (least->any ? size >= least->size : size > least->size)
+    if (!v->need)
+        v->need = blocks_need(&banded.plan, banded.room);
+    if (needs_more(least, v))
         return;
     StageWay way;
     Arena *arena = arena_new("scarce");
-    if (blocks_any(schedule_within(arena, s->schedule, size), v, &way) ==
+    if (blocks_any(schedule_within(arena, s->schedule, v->need), v, &way) ==
         STAGED)
-        *least = (Scarce){true, size, {v, way, size}};
+        *least = (Scarce){true, v->need, {v, way, v->need}};
+    else
+        v->need = UINT64_MAX;
     arena_free(arena);
 }
 
@@ -27,11 +34,13 @@ static void try_blocks(const Staging *s, Scarce *least, Volumes *v) {
  * kept, and the best: there are hundreds. */
 static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within,
                             Aims aims) {
-    uint32_t n = s->volumes.n;
+    const Volumes *known = volumes_known(s, within, 0, aims);
+    if (known && (known->need ? needs_more(least, known) : !known->height))
+        return known->height;
     Volumes *v = volumes_within(s, within, 0, aims);
     if (v->plan)
         try_blocks(s, least, v);
-    if (s->volumes.n > n && least->blocks.volumes != v)
+    if (!known && least->blocks.volumes != v)
         volumes_drop(v);
     return v->height;
 }

@@ -40,6 +40,7 @@ typedef struct Asked {
      * first memory: made to the end, and judged. False, too, where the budget,
      * which it uses, ran out. */
     bool (*would_do)(const struct Asked *asked, Budget *budget, uint64_t size);
+    struct Staging *tried; /* or NULL: what was found with weights beside */
 } Asked;
 /* Ready for fit_*; `once`: of other Facts of the same schedule and machine, but
  * for its first memory's size; or NULL. `config`: or NULL, and then listings
