@@ -217,8 +217,11 @@ static bool emits(const Options *options, const char *what) {
 
 const Listing *listing_timed(Arena *arena, Pipeline *p, bool spans) {
     const Listing *listing = p->listing;
-    SimOptions options = {
-        .seed = 1, .time_only = true, .memory_only = true, .spans = spans};
+    SimOptions options = {.seed = 1,
+                          .compulsory = plan_compulsory(p->plan),
+                          .time_only = true,
+                          .memory_only = true,
+                          .spans = spans};
     const SimResult *sim =
         sim_run(arena, diag_new(arena), listing, 0, NULL, &options);
     p->timed = spans ? sim : NULL;

@@ -151,7 +151,7 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
         accounts_add_json(json, &accounts);
         print_json(arena, options, json);
     } else {
-        print_sim(arena, listing, sim, sim->compulsory);
+        print_sim(arena, listing, sim);
         accounts_print(arena, &accounts);
     }
     return sim->n_violations ? EXIT_BAD_INPUT : EXIT_FINE;

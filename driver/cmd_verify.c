@@ -133,6 +133,7 @@ static bool simulate(Runs *r, Diag *diag) {
     Verdict *v = r->verdict;
     const float *const *in = run_reference(r, 0);
     SimOptions sim_options = {.seed = r->options->seed,
+                              .compulsory = plan_compulsory(r->p->plan),
                               .observer = compare_observe,
                               .context = &v->comparison,
                               .calls = r->calls->n,
@@ -274,7 +275,7 @@ static void report(Arena *arena, const Pipeline *p, const Options *options,
     }
     print_placement(arena, p->plan);
     print_products(arena, p->plan);
-    print_sim(arena, v->listing, v->sim, p->plan->ddr_bound[PLAN_BOUND_ANY]);
+    print_sim(arena, v->listing, v->sim);
     print_images(arena, p, v->sim);
     PlanBoundKind bound = plan_bound(p->plan);
     say("bound   %s bytes over DDR: %s\n",

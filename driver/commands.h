@@ -83,10 +83,8 @@ void add_traffic_json(cJSON *json, const Plan *plan);
 void add_sim_json(Arena *arena, cJSON *json, const Listing *listing,
                   const SimResult *sim);
 
-/* The same for people; what is compulsory the plan knows better, where there is
- * one: an instruction can read more than it needs. */
-void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
-               uint64_t compulsory);
+/* The same for people. */
+void print_sim(Arena *arena, const Listing *listing, const SimResult *sim);
 /* Shares of engines and host, where the plan's own cycles are known or not. */
 Accounts plan_accounts(Arena *arena, const Pipeline *pipeline, uint64_t cycles);
 void print_plan(Arena *arena, const Pipeline *pipeline);

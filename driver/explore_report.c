@@ -70,7 +70,6 @@ static bool write_one(Arena *arena, Diag *diag, const Options *o,
                                        p->value[i - o->settings.n]};
     ReportInput input = {.listing = listing,
                          .sim = sim,
-                         .compulsory = sim->compulsory,
                          .command = p->command,
                          .n_settings = n,
                          .setting = setting};

@@ -104,9 +104,12 @@ const SimResult *point_run(Arena *arena, const Options *options,
     Pipeline pipeline;
     ExitCode code = group_run(group, arena, diag, &o, point, &pipeline);
     const SimResult *sim = NULL;
-    SimOptions memory_only = {.seed = o.seed, .memory_only = true};
-    if (code == EXIT_FINE)
+    if (code == EXIT_FINE) {
+        SimOptions memory_only = {.seed = o.seed,
+                                  .compulsory = plan_compulsory(pipeline.plan),
+                                  .memory_only = true};
         sim = sim_run(arena, diag, pipeline.listing, 0, NULL, &memory_only);
+    }
     *listing = pipeline.listing;
     if (sim) {
         take_result(arena, point, &pipeline, sim);

@@ -373,7 +373,9 @@ static void do_simulate(void *context) {
     amphora_plan *plan = task->plan;
     Diag *diag = diag_new(plan->arena);
     const Listing *listing = plan->pipeline.listing;
-    SimOptions options = {.seed = plan->options.seed};
+    SimOptions options = {
+        .seed = plan->options.seed,
+        .compulsory = plan_compulsory(plan->pipeline.plan)};
     plan->sim =
         sim_run(plan->arena, diag, listing,
                 task->inputs ? (uint32_t)task->n : 0, task->inputs, &options);

@@ -188,14 +188,13 @@ static void print_wires(Arena *arena, const HwSpec *spec,
                 with_commas(arena, sim->wires[m]));
 }
 
-void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
-               uint64_t compulsory) {
+void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
     say("AM      %s of %s bytes touched\n", with_commas(arena, sim->am_peak),
         with_commas(arena, hwspec_active_bytes(listing->spec)));
     say("DDR     %s bytes read, %s written; compulsory %s\n",
         with_commas(arena, sim->backing_read),
         with_commas(arena, sim->backing_written),
-        with_commas(arena, compulsory));
+        with_commas(arena, sim->compulsory));
     print_wires(arena, listing->spec, sim);
     say("time    %s cycles (%.3f ms at %.0f MHz), %s instructions\n",
         with_commas(arena, sim->cycles),
@@ -294,7 +293,7 @@ void print_plan(Arena *arena, const Pipeline *p) {
     uint64_t layers = plan->ddr_bound[PLAN_BOUND_LAYERS];
     say("        %s bytes moved; compulsory %s, bound %s (%s)\n",
         with_commas(arena, plan->ddr_moved),
-        with_commas(arena, plan->ddr_bound[PLAN_BOUND_ANY]),
+        with_commas(arena, plan_compulsory(plan)),
         with_commas(arena, most), plan_bound_words(plan, bound));
     if (once > most)
         say("        computing nothing twice no plan moves less than %s; "

@@ -302,7 +302,6 @@ static void add_plan(Arena *arena, const ReportWanted *wanted,
     input->bound = plan->ddr_bound[bound];
     input->bound_of = arena_printf(arena, "bytes are the bound: %s",
                                    plan_bound_words(plan, bound));
-    input->compulsory = plan->ddr_bound[PLAN_BOUND_ANY];
     input->n_front = plan->n_front;
     input->front = plan->front;
     input->chosen = &plan->cost;
@@ -325,7 +324,6 @@ bool write_report(Arena *arena, Diag *diag, const ReportWanted *wanted,
     const Options *o = wanted->options;
     ReportInput input = {.listing = listing,
                          .sim = sim,
-                         .compulsory = sim->compulsory,
                          .command = o->line,
                          .n_settings = o->settings.n,
                          .setting = o->settings.at};

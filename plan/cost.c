@@ -195,6 +195,10 @@ const char *plan_bound_words(const Plan *plan, PlanBoundKind kind) {
                : words[kind];
 }
 
+uint64_t plan_compulsory(const Plan *plan) {
+    return plan->ddr_bound[PLAN_BOUND_ANY];
+}
+
 PlanBoundKind plan_bound(const Plan *plan) {
     PlanBoundKind last = plan->ddr_again ? PLAN_BOUND_APART : PLAN_BOUND_ONCE;
     PlanBoundKind best = PLAN_BOUND_ANY;

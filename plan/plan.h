@@ -196,6 +196,9 @@ const char *plan_print(Arena *arena, const Plan *plan);
 /* The highest bound of those that hold for the plan; of equal ones that which
  * assumes least. */
 PlanBoundKind plan_bound(const Plan *plan);
+/* Bytes that cross to and from DDR in any plan; an instruction of a listing can
+ * read more than it needs. */
+uint64_t plan_compulsory(const Plan *plan);
 /* "no listing moves less" */
 const char *plan_bound_words(const Plan *plan, PlanBoundKind kind);
 /* Adds to all bounds. */

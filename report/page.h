@@ -21,7 +21,6 @@ typedef struct WhatIf {
 typedef struct ReportInput {
     const Listing *listing;
     const SimResult *sim;
-    uint64_t compulsory; /* bytes, as in SimResult */
     const char *command; /* that made it; NULL: not known */
     uint32_t n_settings; /* what is not as the hwspec says */
     const HwSetting *setting;

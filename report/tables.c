@@ -89,7 +89,8 @@ static void facts_of_bytes(JsonOut *to, const ReportInput *input) {
                       with_commas(to->text->arena, capacity)));
     fact(to, "DDR read", s->backing_read, "bytes");
     fact(to, "DDR written", s->backing_written, "bytes");
-    fact(to, "compulsory", input->compulsory, "bytes must cross in any case");
+    fact(to, "compulsory", input->sim->compulsory,
+         "bytes must cross in any case");
     if (input->bound_of)
         fact(to, "bound", input->bound, input->bound_of);
     fact(to, "weights", s->weights_read, "bytes into their cache");

@@ -261,7 +261,8 @@ static void fill_result(Run *run) {
     result->n_memories = spec->n_memories;
     result->read = run->read;
     result->written = run->written;
-    result->compulsory = compulsory_bytes(run);
+    result->compulsory = run->options.compulsory ? run->options.compulsory
+                                                 : compulsory_bytes(run);
     for (uint32_t i = 0; i < spec->n_memories; i++)
         if (spec->memory[i].role == HW_ACTIVE)
             result->am_peak += run->cells[i].touched;

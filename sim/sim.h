@@ -62,6 +62,8 @@ typedef const float *const *SimCalls(void *context, uint32_t call,
 
 typedef struct SimOptions {
     uint64_t seed;         /* for constants and inputs that are missing */
+    uint64_t compulsory;   /* bytes that the network makes compulsory, as its
+                            * plan knows; 0: what this listing shows */
     bool memory_only;      /* no arithmetic: addresses, tags and cycles */
     bool lax;              /* what is executed alone is judged: tokens that
                             * follow from others may say anything */
@@ -149,8 +151,9 @@ typedef struct SimResult {
                                      * spec->element, by memory */
     uint64_t backing_read, backing_written; /* bytes: by engines and loads from
                                              * and to all that is not AM */
-    uint64_t compulsory;  /* bytes that host and device read of each other,
-                           * each once; without an image, all outputs */
+    uint64_t compulsory;  /* as told; else bytes that host and device read of
+                           * each other, each once; without an image, all
+                           * outputs */
     uint64_t am_peak;     /* bytes of active memory, up to the last touched,
                            * summed over active memories */
     uint64_t cycles;      /* of the machine's clock, the host's aside */

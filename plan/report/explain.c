@@ -448,7 +448,7 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
     PlanBoundKind bound = plan_bound(plan);
     text_addf(&text, "bytes: %s moved; compulsory %s, bound %s (%s)\n",
               num(&y, plan->ddr_moved),
-              num(&y, plan->ddr_bound[PLAN_BOUND_ANY]),
+              num(&y, plan_compulsory(plan)),
               num(&y, plan->ddr_bound[bound]), plan_bound_words(plan, bound));
     return text_str(&text);
 }

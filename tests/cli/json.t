@@ -22,3 +22,12 @@ k210 file
 max78000 description
 gemmini-16 words
 --- stderr
+--- run printf 'name: "part" input: "x" input_dim: [1, 64, 8, 8] layer { name: "cut" type: "Slice" bottom: "x" top: "a" top: "b" slice_param { axis: 2 slice_point: 2 } } layer { name: "conv" type: "Convolution" bottom: "a" top: "conv" convolution_param { num_output: 8 kernel_size: 1 } }' > part.prototxt; amphora verify part.prototxt --outputs conv -t vision-npu | grep -o 'compulsory .*'; amphora verify part.prototxt --outputs conv -t vision-npu --json | grep -o '"ddr_compulsory_bytes":[0-9]*'; amphora compile part.prototxt --outputs conv -t vision-npu -o list | grep -o 'compulsory [0-9,]*[0-9]'; amphora explore part.prototxt --outputs conv -t vision-npu -o points > log; cut -d, -f 10 points/points.csv
+--- exit 0
+--- stdout
+compulsory 1,152
+"ddr_compulsory_bytes":1152
+compulsory 1,152
+ddr_compulsory_bytes
+1152
+--- stderr
