@@ -177,7 +177,7 @@ def main():
         nearest(machine)
         objectives(machine)
         sizes = "memories.am.size=" + ",".join(
-            f"{n}KiB" for n in range(32, 32 + 16 * (100 if long else 16), 16))
+            f"{n}KiB" for n in range(32, 32 + 16 * (100 if long else 24), 16))
         rates = "memories.ddr.bandwidth=" + ",".join(
             f"{n}GB/s" for n in range(2, 22 if long else 10))
         tried = points = 0

@@ -48,12 +48,12 @@ t/pool (96x14x14): never whole: steps 18 to 20 run by stripes, with at most 6 of
 --- stdout
 ...
 image (3x16x16): in active memory, step 1; loaded from inputs
-conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): in active memory, step 2, away in step 1: of the plans that were tried the best; made in ddr by tiles of 16 channels x 4 x 8 pixels, from 3 input channels at a time; a tile of pixels stays for all channels; loaded from ddr
-pool1 (16x8x8): in active memory, steps 2 to 4; does not move
+conv1 (16x16x16, layers conv1, conv1/bn, conv1/scale and conv1/relu): outside: tiles of it pass through active memory; whole it takes 4,096 of 6,144 bytes: of the plans that were tried the best; made in ddr by tiles of 16 channels x 4 x 8 pixels, from 3 input channels at a time; a tile of pixels stays for all channels; read by tiles
+pool1 (16x8x8): in active memory, steps 3 to 4, away in step 2: of the plans that were tried the best; made in ddr by tiles of 4 x 8 pixels; loaded from ddr
 left (16x8x8, layers left and left/relu): channels 0 to 15 of both, in active memory, steps 3 to 7; made by tiles of 16 channels x 8 x 2 pixels, from 16 input channels at a time; a tile of pixels stays for all channels; does not move
-right (16x8x8, layers right and right/relu): channels 16 to 31 of both, in active memory, steps 4 to 7; made by tiles of 4 channels x 8 x 3 pixels, from 16 input channels at a time; a tile of weights stays for all pixels; does not move
+right (16x8x8, layers right and right/relu): channels 16 to 31 of both, in active memory, steps 4 to 7; made by tiles of 4 channels x 8 x 1 pixels, from 16 input channels at a time; a tile of weights stays for all pixels; does not move
 both (32x8x8): in active memory, steps 3 to 7; does not move
-mix (32x8x8): in active memory, steps 6 to 7; made by tiles of 2 channels x 8 x 4 pixels, from 32 input channels at a time; a tile of weights stays for all pixels; does not move
+mix (32x8x8): in active memory, step 7, away in step 6: of the plans that were tried the best; made in ddr by tiles of 4 channels x 2 x 8 pixels, from 32 input channels at a time; a tile of weights stays for all pixels; loaded from ddr
 sum (32x8x8, layers sum and sum/relu): in active memory, steps 7 to 8, in the place of mix; does not move
 average (32x1x1): in active memory, step 8; stored to outputs, for the host, which runs classes
 classes (10x1x1): outside: for the host alone; does not move
