@@ -46,89 +46,6 @@ static const struct {
                    {.stay = true}};
 #define LENGTH(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
 
-/* ---- tensors ---- */
-
-static void volumes_plan(Staging *s, Volumes *v) {
-    uint64_t size = v->size, aside = v->aside;
-    Search *n = &s->search;
-    Config kept = {.cap = size,
-                   .others = UINT64_MAX,
-                   .aside = aside,
-                   .runs = v->aims.hides ? HIDING_RUNS : 0,
-                   .aims = v->aims};
-    n->aside = aside;
-    n->aims = v->aims;
-    n->n_tried = n->tried.n = n->chosen.n = n->seen.n = 0;
-    n->steps = n->effort->steps;
-    if (!search_kept(n, &kept))
-        search_size(n, size, UINT64_MAX);
-    v->plan = search_take(n, v->arena);
-    v->height = v->plan ? v->plan->am_height : 0;
-    if (n->n_best) {
-        v->next = ARENA_COPY(v->arena, Volumes, v, 1);
-        v->next->plan = search_take(n, v->arena);
-    }
-    search_close(n);
-}
-
-void volumes_drop(Volumes *v) {
-    arena_free(v->arena);
-    v->arena = NULL;
-    v->plan = NULL;
-    v->next = NULL;
-    memset(&v->banded, 0, sizeof v->banded);
-}
-
-/* What was planned is the caller's. */
-void staging_close(Staging *s) {
-    for (uint32_t i = 0; i < s->volumes.n; i++)
-        if (s->volumes.at[i]->arena)
-            arena_join(s->arena, s->volumes.at[i]->arena);
-}
-
-Volumes *volumes_known(const Staging *s, uint64_t size, uint64_t aside,
-                       Aims aims) {
-    for (uint32_t i = 0; i < s->volumes.n; i++)
-        if (s->volumes.at[i]->size == size &&
-            s->volumes.at[i]->aside == aside &&
-            same_aims(s->volumes.at[i]->aims, aims))
-            return s->volumes.at[i];
-    return NULL;
-}
-
-Volumes *volumes_within(Staging *s, uint64_t size, uint64_t aside, Aims aims) {
-    uint32_t own = s->schedule->spec->weights;
-    if (own && aside)
-        aside = s->schedule->spec->memory[own].size;
-    Volumes *v = volumes_known(s, size, aside, aims);
-    if (v && v->arena)
-        return v;
-    if (!v) {
-        v = ARENA_NEW(s->arena, Volumes);
-        vec_push(s->arena, &s->volumes, v);
-    }
-    *v = (Volumes){.arena = arena_new("volumes"),
-                   .budget = s->options->budget,
-                   .size = size,
-                   .aside = aside,
-                   .aims = aims,
-                   .need = v->need};
-    volumes_plan(s, v);
-    return v;
-}
-
-Banded banded_by(Volumes *v, StageWay way) {
-    for (uint32_t i = 0; i < v->banded.n; i++)
-        if (v->banded.at[i].n == way.bands &&
-            v->banded.at[i].stores == way.stores)
-            return v->banded.at[i];
-    Banded made = bands_make(v->arena, v->plan, way.bands, way.stores);
-    made.budget = v->budget;
-    budget_take(v->budget, made.plan.n_actions);
-    vec_push(v->arena, &v->banded, made);
-    return made;
-}
-
 /* ---- room for weights ---- */
 
 /* Of a node whose weights are loaded. */
@@ -580,6 +497,12 @@ void staging_open(Staging *s, Arena *arena, const Schedule *schedule,
         s->beside[n] = blocks_beside(arena, schedule, n);
     search_open(&s->search, arena, planned, own, NULL, &s->bound);
     s->search.volumes = true;
+}
+
+void staging_close(Staging *s) {
+    for (uint32_t i = 0; i < s->volumes.n; i++)
+        if (s->volumes.at[i]->arena)
+            arena_join(s->arena, s->volumes.at[i]->arena);
 }
 
 static void sizes_try(Staging *s) {
