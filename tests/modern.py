@@ -399,6 +399,28 @@ class Unfolded(nn.Module):
         return F.pixel_shuffle(self.last(y.reshape(1, n, h, w) + x), 2)
 
 
+class Classifier(nn.Module):
+    """ViT: patches behind a token of its own, which alone is read at last."""
+
+    def __init__(self, n=16, tokens=17):
+        super().__init__()
+        self.patch, self.last = nn.Conv2d(3, n, 4, 4), nn.Linear(n, 5)
+        self.token = nn.Parameter(torch.randn(1, 1, n))
+        self.at = nn.Parameter(torch.randn(1, tokens, n))
+        self.norm, self.three = nn.LayerNorm(n), nn.Linear(n, 3 * n)
+        self.o = nn.Linear(n, n)
+
+    def forward(self, x):
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        x = torch.cat((self.token, x), 1) + self.at
+        n, c = (int(k) for k in x.shape[1:])
+        q, k, v = (z.reshape(1, n, 2, c // 2).transpose(1, 2)
+                   for z in self.three(self.norm(x)).chunk(3, -1))
+        z = (q @ k.transpose(2, 3) / 3).softmax(-1) @ v
+        x = x + self.o(z.transpose(1, 2).reshape(1, n, c))
+        return self.last(x[:, 0])
+
+
 class Generator(nn.Module):
     """Transposed convolutions that are cut more before than behind; gates of
     one padding that two convolutions read."""
@@ -480,6 +502,7 @@ NETS = {  # a module, its inputs, layers of the host
     "bands": (Bands, [drawn(1, 1, 20, 12)], 0),
     "time": (Time, [drawn(1, 4, 24)], 0),
     "unfolded": (Unfolded, [drawn(1, 3, 16, 12)], 0),
+    "classifier": (Classifier, [drawn(1, 3, 16, 16)], 0),
     "generator": (Generator, [drawn(1, 3, 16, 12)], 0),
     "widened": (Widened, [drawn(1, 3, 448, 448)], 0),
     "spectrum": (Spectrum, [drawn(1, 1, 500)], 0),
@@ -570,7 +593,8 @@ def bounds(amphora):
     """Where all stays in active memory, no listing moves less: of channels and
     pixels that are taken apart, all are needed."""
     good = []
-    for name in ("detector", "mixer", "gates", "widened"):
+    for name in ("detector", "mixer", "gates", "widened",
+                 "classifier"):
         make, inputs, _ = NETS[name]
         with tempfile.TemporaryDirectory() as folder:
             model, arguments = exported_to(folder, make, inputs)

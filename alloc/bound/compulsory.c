@@ -265,9 +265,30 @@ static Box picked_pixels(const Facts *f, const Node *node, TensorId t,
     return read;
 }
 
+/* Attention reads the pixels of its queries that are made, and all keys and
+ * values; those of some of the channels nobody tells. */
+static Box attended(const Facts *f, const Node *node, TensorId t,
+                    const Box *made) {
+    Box read = box_new(f, t);
+    if (made->n[CHANNELS] < size_of(f, node->out[0], CHANNELS))
+        return read;
+    if (t.i == node->in[1].i)
+        return whole_box(f, t);
+    for (uint32_t axis = 0; axis < CHANNELS; axis++) {
+        uint32_t n = size_of(f, t, axis);
+        for (uint32_t i = 0; i < n && n == size_of(f, node->out[0], axis); i++)
+            if (made->axis[axis][i])
+                mark(&read, axis, i);
+    }
+    mark_all(f, t, CHANNELS, &read);
+    return read;
+}
+
 static Box operand_needed(const Facts *f, NodeId id, TensorId t,
                           const Box *made) {
     const Node *node = graph_node(f->g, id);
+    if (node->op == OP_MIX && node->attr.mix.attends && node_mixes_all(node))
+        return attended(f, node, t, made);
     if (node->op == OP_SLICE || node->op == OP_GATHER)
         return picked(f, node, t, made);
     if (node->op == OP_PIXELS)
