@@ -102,6 +102,27 @@ Const net_number(Net *net, double value) {
                    .data = ARENA_COPY(net->arena, double, &value, 1)};
 }
 
+int net_whole_numbers(const Const *value, int64_t *out) {
+    double number[2 * SHAPE_MAX_RANK];
+    uint64_t n = shape_count(&value->shape);
+    const_read_f64(value, number);
+    for (uint64_t i = 0; i < n; i++)
+        out[i] = number[i] > -0x1p40 && number[i] < 0x1p40 ? (int64_t)number[i]
+                                                           : INT32_MAX;
+    return (int)n;
+}
+
+bool net_shape_of(const Net *net, int n, const int64_t *dim, Shape *out) {
+    *out = (Shape){.rank = n < 0 ? 0 : (uint32_t)n};
+    for (int i = 0; i < n; i++) {
+        if (dim[i] < 1 || dim[i] > INT32_MAX)
+            return net_fail(net, "its shape is out of range");
+        out->dim[i] = (uint32_t)dim[i];
+    }
+    return n >= 0 && (shape_count(out) < SHAPE_MAX_COUNT ||
+                      net_fail(net, "its shape is out of range"));
+}
+
 /* Factors of the first axis stay, if it does. */
 static bool keeps_factors(const Const *value, const Shape *view,
                           const uint32_t *perm) {

@@ -15,14 +15,16 @@ static int64_t from_front(const Net *net, TensorId in, int64_t axis) {
 
 /* ---- by index ---- */
 
-TensorId net_take(Net *net, const TensorId in[2], int64_t axis, int64_t batch) {
+TensorId net_take(Net *net, const TensorId in[2], int64_t axis, int64_t batch,
+                  bool one) {
     if (in[0].i == NONE || in[1].i == NONE)
         return NO_TENSOR;
     axis = from_front(net, in[0], axis);
     NodeId node = net_routine(net, ROUTINE_TAKE, NULL, 2, in);
     net_number_is(net, node, "axis", (double)axis);
     net_number_is(net, node, "batch", (double)from_front(net, in[1], batch));
-    return net_routine_out(net, node);
+    TensorId out = net_routine_out(net, node);
+    return one && out.i != NONE ? net_squeeze(net, out, 1u << axis) : out;
 }
 
 TensorId net_gather_nd(Net *net, const TensorId in[2], int64_t batch) {
@@ -109,6 +111,10 @@ TensorId net_not(Net *net, const char *part, TensorId in) {
     return net_act(net, part, in, (Act){.kind = ACT_NOT});
 }
 
+TensorId net_truth(Net *net, TensorId in) {
+    return net_not(net, NULL, net_not(net, "zero", in));
+}
+
 TensorId net_unequal(Net *net, const TensorId in[2]) {
     return net_not(net, NULL, net_elt(net, "equal", ELT_EQUAL, 2, in));
 }
@@ -161,6 +167,18 @@ TensorId net_squared_difference(Net *net, const TensorId in[2]) {
     const Const two = net_number(net, 2);
     return net_elt_const(
         net, ELT_POW, net_elt(net, "difference", ELT_SUB, 2, in), &two, false);
+}
+
+bool net_range(Net *net, const double at[3], uint32_t most, Const *out) {
+    double many = at[2] < 0 || at[2] > 0 ? (at[1] - at[0]) / at[2] : -1;
+    if (!(many > 0 && many < most))
+        return net_fail(net, "has none, or too many numbers");
+    uint32_t n = (uint32_t)many + ((uint32_t)many < many);
+    float *value = ARENA_ARRAY(net->arena, float, n);
+    for (uint32_t i = 0; i < n; i++)
+        value[i] = (float)(at[0] + i * at[2]);
+    *out = net_floats(net, (Shape){1, {n}}, value);
+    return true;
 }
 
 /* 1 where an index is that of the element along a new last axis. */

@@ -58,6 +58,11 @@ Const net_permute(Net *net, const Const *value, Shape view,
 Const net_floats(Net *net, Shape shape, const float *values);
 /* One number. */
 Const net_number(Net *net, double value);
+/* Numbers of a constant that has few (2 * SHAPE_MAX_RANK at most), as whole
+ * ones; how many. Those that are out of range: INT32_MAX. */
+int net_whole_numbers(const Const *value, int64_t *out);
+/* The shape that n numbers are; n < 0: an error that was told. */
+bool net_shape_of(const Net *net, int n, const int64_t *dim, Shape *out);
 
 /* ---- shapes ---- */
 
@@ -219,8 +224,9 @@ TensorId net_batch_to_space(Net *net, TensorId in, const int64_t block[2],
 /* ---- functions.c: of TensorFlow's operators ---- */
 
 /* Slices along an axis of the file, by index; the first axes, `batch` of them,
- * are of both. */
-TensorId net_take(Net *net, const TensorId in[2], int64_t axis, int64_t batch);
+ * are of both. `one`: of one index without axes, which takes the axis away. */
+TensorId net_take(Net *net, const TensorId in[2], int64_t axis, int64_t batch,
+                  bool one);
 TensorId net_gather_nd(Net *net, const TensorId in[2], int64_t batch);
 /* Zeros, and sums of slices where rows of indices say. */
 TensorId net_scatter_nd(Net *net, TensorId index, TensorId update, Shape to);
@@ -233,6 +239,8 @@ TensorId net_tile(Net *net, TensorId in, uint32_t n, const int64_t *times);
 TensorId net_broadcast(Net *net, TensorId in, Shape to);
 TensorId net_reverse(Net *net, TensorId in, uint32_t n, const int64_t *axis);
 TensorId net_not(Net *net, const char *part, TensorId in);
+/* Whether it is not 0. */
+TensorId net_truth(Net *net, TensorId in);
 TensorId net_unequal(Net *net, const TensorId in[2]);
 TensorId net_floor_div(Net *net, const TensorId in[2]);
 /* By a truth value the first or the second; known: constants among them. */
@@ -240,6 +248,9 @@ TensorId net_select(Net *net, const TensorId in[3],
                     const Const *const known[3]);
 TensorId net_log_softmax(Net *net, TensorId in);
 TensorId net_squared_difference(Net *net, const TensorId in[2]);
+/* Numbers from the first by the last of `at` up to the second, `most` of them.
+ */
+bool net_range(Net *net, const double at[3], uint32_t most, Const *out);
 TensorId net_one_hot(Net *net, TensorId index, int64_t depth, double on,
                      double off);
 

@@ -117,7 +117,6 @@ const Const *tf_const(Tf *tf, uint32_t i) {
 }
 
 int tf_ints(Tf *tf, uint32_t i, uint32_t max, int64_t *out) {
-    double value[SHAPE_MAX_RANK * 2];
     const Const *c = tf_const(tf, i);
     if (!c)
         return -1;
@@ -127,24 +126,13 @@ int tf_ints(Tf *tf, uint32_t i, uint32_t max, int64_t *out) {
                  max);
         return -1;
     }
-    const_read_f64(c, value);
-    for (uint64_t k = 0; k < n; k++)
-        out[k] = value[k] > -0x1p40 && value[k] < 0x1p40 ? (int64_t)value[k]
-                                                         : INT32_MAX;
-    return (int)n;
+    return net_whole_numbers(c, out);
 }
 
 bool tf_shape_in(Tf *tf, uint32_t i, Shape *out) {
     int64_t dim[SHAPE_MAX_RANK];
     int n = tf_ints(tf, i, SHAPE_MAX_RANK, dim);
-    *out = (Shape){.rank = n < 0 ? 0 : (uint32_t)n};
-    for (int k = 0; k < n; k++) {
-        if (dim[k] < 1 || dim[k] > INT32_MAX)
-            return net_fail(&tf->net, "its shape is out of range");
-        out->dim[k] = (uint32_t)dim[k];
-    }
-    return n >= 0 && (shape_count(out) < SHAPE_MAX_COUNT ||
-                      net_fail(&tf->net, "its shape is out of range"));
+    return net_shape_of(&tf->net, n, dim, out);
 }
 
 bool tf_number_in(Tf *tf, uint32_t i, double *out) {

@@ -64,18 +64,14 @@ TensorId tf_fill(Tf *tf, int kind) {
 
 TensorId tf_range(Tf *tf, int kind) {
     double at[3];
+    Const value;
     (void)kind;
     for (uint32_t i = 0; i < 3; i++)
         if (!tf_number_in(tf, i, &at[i]))
             return NO_TENSOR;
-    double many = at[2] < 0 || at[2] > 0 ? (at[1] - at[0]) / at[2] : -1;
-    if (!(many > 0 && many < 1 << 20))
-        return net_none(&tf->net, "has none, or too many numbers");
-    uint32_t n = (uint32_t)many + ((uint32_t)many < many);
-    float *value = ARENA_ARRAY(tf->net.arena, float, n);
-    for (uint32_t i = 0; i < n; i++)
-        value[i] = (float)(at[0] + i * at[2]);
-    return tf_be_const(tf, net_floats(&tf->net, (Shape){1, {n}}, value), true);
+    return net_range(&tf->net, at, 1 << 20, &value)
+               ? tf_be_const(tf, value, true)
+               : NO_TENSOR;
 }
 
 static TensorId pack_ints(Tf *tf) {

@@ -12,12 +12,8 @@ TensorId tf_take(Tf *tf, int has_axis) {
     int64_t axis = 0;
     if ((has_axis && tf_ints(tf, 2, 1, &axis) != 1) || in[0].i == NONE)
         return NO_TENSOR;
-    axis += axis < 0 ? net_shape(&tf->net, in[0]).rank : 0;
-    TensorId out =
-        net_take(&tf->net, in, axis, (int64_t)tf_num(tf, "batch_dims", 0));
-    return by && !by->shape.rank && out.i != NONE
-               ? net_squeeze(&tf->net, out, 1u << axis)
-               : out;
+    return net_take(&tf->net, in, axis, (int64_t)tf_num(tf, "batch_dims", 0),
+                    by && !by->shape.rank);
 }
 
 TensorId tf_gather_nd(Tf *tf, int kind) {
@@ -167,7 +163,7 @@ TensorId tf_cast(Tf *tf, int kind) {
         return tf_be_const(tf, *value, tf->node[tf->at->in[0].node].known);
     TensorId in = tf_in(tf, 0);
     if (to == BOOL)
-        return net_not(&tf->net, NULL, net_not(&tf->net, "zero", in));
+        return net_truth(&tf->net, in);
     return real && (to == INT32 || to == INT64)
                ? net_act(&tf->net, NULL, in, (Act){.kind = ACT_TRUNC})
                : net_identity(&tf->net, in);

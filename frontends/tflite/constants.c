@@ -109,18 +109,14 @@ static bool number_in(Tfl *t, uint32_t i, double *out) {
 
 TensorId tfl_range(Tfl *t, int kind) {
     double at[3];
+    Const value;
     (void)kind;
     for (uint32_t i = 0; i < 3; i++)
         if (!number_in(t, i, &at[i]))
             return NO_TENSOR;
-    double many = at[2] < 0 || at[2] > 0 ? (at[1] - at[0]) / at[2] : -1;
-    if (!(many > 0 && many < 1 << 24))
-        return net_none(&t->net, "has none, or too many numbers");
-    uint32_t n = (uint32_t)many + ((uint32_t)many < many);
-    float *value = ARENA_ARRAY(t->net.arena, float, n);
-    for (uint32_t i = 0; i < n; i++)
-        value[i] = (float)(at[0] + i * at[2]);
-    return be_numbers(t, (Shape){1, {n}}, value);
+    if (net_range(&t->net, at, 1 << 24, &value))
+        be_known(t, 0, value);
+    return NO_TENSOR;
 }
 
 /* A shape full of one number. */

@@ -63,18 +63,13 @@ TensorId tfl_in(Tfl *t, uint32_t i) {
 
 /* Of constants that the graph has computed. */
 static int ints_of(Tfl *t, const Const *c, uint32_t max, int64_t *out) {
-    double value[2 * SHAPE_MAX_RANK];
     uint64_t n = shape_count(&c->shape);
-    if (n > max || n > sizeof value / sizeof *value) {
+    if (n > max || n > 2 * SHAPE_MAX_RANK) {
         net_fail(&t->net, "has more than %u numbers where they must be few",
                  max);
         return -1;
     }
-    const_read_f64(c, value);
-    for (uint64_t k = 0; k < n; k++)
-        out[k] = value[k] > -0x1p40 && value[k] < 0x1p40 ? (int64_t)value[k]
-                                                         : INT32_MAX;
-    return (int)n;
+    return net_whole_numbers(c, out);
 }
 
 int tfl_ints(Tfl *t, uint32_t i, uint32_t max, int64_t *out) {
@@ -101,14 +96,7 @@ int tfl_ints(Tfl *t, uint32_t i, uint32_t max, int64_t *out) {
 bool tfl_shape_in(Tfl *t, uint32_t i, Shape *out) {
     int64_t dim[SHAPE_MAX_RANK];
     int n = tfl_ints(t, i, SHAPE_MAX_RANK, dim);
-    *out = (Shape){.rank = n < 0 ? 0 : (uint32_t)n};
-    for (int k = 0; k < n; k++) {
-        if (dim[k] < 1 || dim[k] > INT32_MAX)
-            return net_fail(&t->net, "its shape is out of range");
-        out->dim[k] = (uint32_t)dim[k];
-    }
-    return n >= 0 && (shape_count(out) < SHAPE_MAX_COUNT ||
-                      net_fail(&t->net, "its shape is out of range"));
+    return net_shape_of(&t->net, n, dim, out);
 }
 
 bool tfl_codes(Tfl *t, uint32_t i, Const *out) {

@@ -2,10 +2,6 @@
  * compare; see ops.c for the rest. */
 #include "frontends/tflite/tflite.h"
 
-static uint32_t rank_of(const Tfl *t, TensorId in) {
-    return in.i == NONE ? 0 : net_shape(&t->net, in).rank;
-}
-
 static bool flag(Tfl *t, uint32_t field) {
     return flat_u8(&t->flat, t->options, field, 0) != 0;
 }
@@ -14,11 +10,8 @@ static bool flag(Tfl *t, uint32_t field) {
 
 static TensorId take(Tfl *t, uint32_t of, uint32_t by, int64_t axis) {
     TensorId in[] = {tfl_in(t, of), tfl_in(t, by)};
-    TensorId out = net_take(&t->net, in, axis, tfl_option(t, 1, 0));
-    axis += axis < 0 ? rank_of(t, in[0]) : 0;
-    return tfl_tensor(t, by)->shape.rank || out.i == NONE
-               ? out
-               : net_squeeze(&t->net, out, 1u << axis);
+    return net_take(&t->net, in, axis, tfl_option(t, 1, 0),
+                    in[1].i != NONE && !tfl_tensor(t, by)->shape.rank);
 }
 
 TensorId tfl_take(Tfl *t, int kind) {
@@ -126,7 +119,7 @@ TensorId tfl_cast(Tfl *t, int kind) {
     uint32_t to = t->tensor[id].type;
     (void)kind;
     if (to == BOOL && from != BOOL)
-        return net_not(&t->net, NULL, net_not(&t->net, "zero", in));
+        return net_truth(&t->net, in);
     if (from == FLOAT32 && to != FLOAT32)
         return net_act(&t->net, NULL, in, (Act){.kind = ACT_TRUNC});
     return net_identity(&t->net, in);
