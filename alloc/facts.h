@@ -94,6 +94,13 @@ static inline TensorId node_operand(const Node *node, uint32_t i) {
     return i < node->n_in ? node->in[i] : node->out[0];
 }
 
+/* The volume that encloses the tensor, and how it lies. */
+static inline TensorId enclosing(const Facts *f, TensorId t) {
+    while (f->role[t.i].parent.i != NONE)
+        t = f->role[t.i].parent;
+    return t;
+}
+
 /* The node that is a step by itself; NO_NODE. */
 static inline NodeId only_node(const Facts *f, uint32_t step) {
     const Step *s = &f->schedule->step[step];

@@ -128,6 +128,14 @@ static const Box *largest(const Needs *needs) {
 
 /* ---- what a layer reads ---- */
 
+/* As many along the axis as are made. */
+static void mark_made(const Facts *f, TensorId t, uint32_t axis,
+                      const Box *made, Box *read) {
+    for (uint32_t i = 0; i < size_of(f, t, axis); i++)
+        if (made->axis[axis][i])
+            mark(read, axis, i);
+}
+
 /* What pixels along the axis are made from; those that nobody can tell are
  * none. */
 static void read_axis(const Feet *feet, uint32_t size, const Box *made,
@@ -227,9 +235,7 @@ static Box picked(const Facts *f, const Node *node, TensorId t,
         if (axis == axis_of[along])
             read_picks(f, node, t, axis, made, &read);
         else
-            for (uint32_t i = 0; i < size_of(f, t, axis); i++)
-                if (made->axis[axis][i])
-                    mark(&read, axis, i);
+            mark_made(f, t, axis, made, &read);
     return read;
 }
 
@@ -259,9 +265,7 @@ static Box picked_pixels(const Facts *f, const Node *node, TensorId t,
     }
     if (read.n[ROWS] * read.n[COLUMNS] != n)
         return box_new(f, t);
-    for (uint32_t i = 0; i < size_of(f, t, CHANNELS); i++)
-        if (made->axis[CHANNELS][i])
-            mark(&read, CHANNELS, i);
+    mark_made(f, t, CHANNELS, made, &read);
     return read;
 }
 
@@ -274,12 +278,9 @@ static Box attended(const Facts *f, const Node *node, TensorId t,
         return read;
     if (t.i == node->in[1].i)
         return whole_box(f, t);
-    for (uint32_t axis = 0; axis < CHANNELS; axis++) {
-        uint32_t n = size_of(f, t, axis);
-        for (uint32_t i = 0; i < n && n == size_of(f, node->out[0], axis); i++)
-            if (made->axis[axis][i])
-                mark(&read, axis, i);
-    }
+    for (uint32_t axis = 0; axis < CHANNELS; axis++)
+        if (size_of(f, t, axis) == size_of(f, node->out[0], axis))
+            mark_made(f, t, axis, made, &read);
     mark_all(f, t, CHANNELS, &read);
     return read;
 }

@@ -31,10 +31,8 @@ static bool all_made(const Facts *f, NodeId id) {
 /* Whether all parts of it, and of what it is part of, can lie outside. */
 static bool parts_have_addresses(const Facts *f, NodeId id) {
     const HwMemory *backing = &f->spec->memory[f->spec->backing];
-    TensorId own = graph_node(f->g, id)->out[0], root = own;
-    while (f->role[root.i].parent.i != NONE)
-        root = f->role[root.i].parent;
-    Volume whole = plan_volume(f->g, root);
+    TensorId own = graph_node(f->g, id)->out[0];
+    Volume whole = plan_volume(f->g, enclosing(f, own));
     uint32_t base = f->role[own.i].root_c;
     for (TensorId a = own; a.i != NONE; a = f->role[a.i].parent) {
         const Node *node = graph_node(f->g, graph_tensor(f->g, a)->producer);

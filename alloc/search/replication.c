@@ -133,13 +133,6 @@ static void volumes_find(CopyModel *m) {
 
 /* ---- cycles of a node ---- */
 
-/* The volume that encloses the tensor, and how it lies. */
-static TensorId enclosing(const Facts *f, TensorId t) {
-    while (f->role[t.i].parent.i != NONE)
-        t = f->role[t.i].parent;
-    return t;
-}
-
 /* Through one port of active memory. */
 static uint64_t port_cycles(const CopyModel *m, TensorId t) {
     const HwMemory *memory = &m->f->spec->memory[0];

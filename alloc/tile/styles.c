@@ -67,12 +67,6 @@ typedef struct Styles {
     States *states; /* by turn, and behind the last */
 } Styles;
 
-static TensorId object_of(const Facts *f, TensorId t) {
-    while (f->role[t.i].parent.i != NONE)
-        t = f->role[t.i].parent;
-    return t;
-}
-
 /* Price of so many bytes over DDR, and of cycles. */
 static double price_of(const Styles *s, double bytes, double cycles) {
     const HwSpec *spec = s->f->spec;
@@ -96,10 +90,10 @@ static double move_price(const Styles *s, TensorId t) {
 
 static void object_touch(Styles *s, TensorId t, uint32_t step) {
     const Role *role = &s->f->role[t.i];
-    Object *o = &s->object[object_of(s->f, t).i];
+    TensorId root = enclosing(s->f, t);
+    Object *o = &s->object[root.i];
     if (!o->bytes) {
         uint64_t bytes[PACK_MAX_POOLS];
-        TensorId root = object_of(s->f, t);
         pool_bytes(s->f, root, plan_volume(s->f->g, root).h, true, bytes);
         *o = (Object){.first = step, .last = step};
         o->bytes = least_bytes(s->f, bytes, UINT32_MAX);
@@ -125,7 +119,7 @@ static void objects_find(Styles *s) {
 
 /* Its bit; 0: too many are alive. */
 static uint32_t slot_take(Styles *s, TensorId t, bool *fresh) {
-    TensorId root = object_of(s->f, t);
+    TensorId root = enclosing(s->f, t);
     Object *o = &s->object[root.i];
     *fresh = !o->alive;
     if (o->alive)
@@ -240,7 +234,7 @@ static bool turn_add(Styles *s, NodeId id, uint32_t step) {
         s->at.at[i] = NO_TENSOR;
     }
     for (uint32_t k = 0; k < node->n_in; k++) {
-        const Object *o = &s->object[object_of(s->f, node->in[k]).i];
+        const Object *o = &s->object[enclosing(s->f, node->in[k]).i];
         if (takes_in_place(s->f, id, node->in[k]) && o->last == step)
             t.spared = o->bytes;
     }

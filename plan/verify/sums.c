@@ -76,7 +76,7 @@ static bool lies_right(const Judge *j, const Action *a) {
     const SumsPlace *s = &j->plan->sums[a->sums - 1];
     Volume v = action_sums(j->plan, a, j->plan->placement[a->out].n_c, a->row,
                            a->rows);
-    uint64_t one = m->buffers ? hwspec_buffer_bytes(m) : m->size;
+    uint64_t one = hwspec_sums_room(j->spec);
     return s->bytes > 0 && s->bytes == layout_bytes(m->layout, &v) &&
            s->offset <= m->size && s->bytes <= m->size - s->offset &&
            s->offset / one == (s->offset + s->bytes - 1) / one &&
