@@ -88,3 +88,8 @@ const char *with_commas(Arena *arena, uint64_t value) {
     }
     return text;
 }
+
+const char *with_noun(Arena *arena, uint64_t n, const char *noun) {
+    return arena_printf(arena, "%s %s%s", with_commas(arena, n), noun,
+                        n == 1 ? "" : "s");
+}

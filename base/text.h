@@ -28,6 +28,9 @@ void text_addf(Text *text, const char *format, ...)
 
 /* 1234567 -> "1,234,567". */
 const char *with_commas(Arena *arena, uint64_t value);
+/* The number and the noun, in the plural if it is not 1: "1 layer",
+ * "2,000 layers". */
+const char *with_noun(Arena *arena, uint64_t n, const char *noun);
 
 /* NUL-terminated; `len` does not count the NUL. */
 const char *text_str(Text *text);

@@ -256,20 +256,20 @@ static bool may_cut(const Emitter *e, uint32_t i) {
            action[e->action_of.at[i - 1]].step;
 }
 
-/* Parts that the machine holds, as long as they can be; layers of the host are
- * in none. False if there are no such. */
+/* Parts that the machine holds, as long as they can be; what is not issued
+ * takes no room in them. False if there are no such. */
 static bool cut_to_fit(const Emitter *e, Listing *listing) {
     uint32_t limit = e->in.spec->max_instructions, held = 0, last = 0;
     VEC(uint32_t) part = {0};
     vec_push(e->in.arena, &part, 0);
     for (uint32_t i = 0, since = 0; limit && i < e->insn.n; i++) {
-        bool host = insn_op(e->in.spec, &e->insn.at[i]) == HW_OP_HOST;
+        bool issued = insn_is_issued(e->in.spec, &e->insn.at[i]);
         if (i && may_cut(e, i)) {
             last = i;
             since = 0;
         }
-        held += !host;
-        since += !host;
+        held += issued;
+        since += issued;
         if (held > limit && last == part.at[part.n - 1])
             return false;
         if (held > limit) {

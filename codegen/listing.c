@@ -11,6 +11,13 @@
 
 #include <string.h>
 
+uint32_t listing_issued(const Listing *listing) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < listing->n; i++)
+        n += insn_is_issued(listing->spec, &listing->insn[i]);
+    return n;
+}
+
 uint32_t listing_host_layers(const Listing *listing) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < listing->image.n_hosts; i++)

@@ -155,6 +155,9 @@ void listing_count_hosts(Arena *arena, const HwSpec *spec, uint32_t n,
 const Listing *listing_call(Arena *arena, const Listing *listing, uint32_t n,
                             const uint32_t *layer);
 
+/* Instructions that the machine is given: `n` counts layers of the host and
+ * notes, too. */
+uint32_t listing_issued(const Listing *listing);
 /* Layers of the host; those of processors aside. */
 uint32_t listing_host_layers(const Listing *listing);
 

@@ -102,7 +102,8 @@ static cJSON *report_json(Arena *arena, const Pipeline *p, const Made *made,
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", p->listing->network);
     cJSON_AddStringToObject(json, "machine", p->spec->machine);
-    cJSON_AddNumberToObject(json, "instructions", p->listing->n);
+    cJSON_AddNumberToObject(json, "instructions", listing_issued(p->listing));
+    cJSON_AddNumberToObject(json, "records", p->listing->n);
     if (p->listing->n_parts > 1)
         cJSON_AddNumberToObject(json, "parts", p->listing->n_parts);
     if (pipeline_images(p) > 1)
@@ -160,9 +161,9 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
                          const CompileArgs *own) {
     bool explain = own->explain;
     const Schedule *better = made->better;
-    say("%s on %s: %u instructions, %u of them layers of the host\n",
-        p->listing->network, p->spec->machine, p->listing->n,
-        listing_host_layers(p->listing));
+    say("%s on %s: %s, %s of the host\n", p->listing->network, p->spec->machine,
+        with_noun(arena, listing_issued(p->listing), "instruction"),
+        with_noun(arena, listing_host_layers(p->listing), "layer"));
     for (uint32_t i = 0; i < p->listing->image.n_hosts; i++) {
         const HostLayer *host = &p->listing->image.host[i];
         if (host->reason && image_is_first(p, host->name))
@@ -194,8 +195,7 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
             with_commas(arena, better->facts.peak),
             with_commas(arena, p->schedule->facts.peak),
             better->facts.proved ? ": the least of all orders" : "");
-    if (p->import.seeded)
-        say("weights %u layers had none: seeded ones\n", p->import.seeded);
+    print_seeded(arena, p->import.seeded);
     for (int i = 0; i < PATHS; i++)
         if (made->path[i])
             say("wrote   %s\n", made->path[i]);

@@ -55,8 +55,7 @@ static void report(Arena *arena, const Pipeline *p, const Calls *calls,
             times->run);
     if (e->outputs)
         expect_print(times ? "native" : "reference", e);
-    if (p->import.seeded)
-        say("weights %u layers had none: seeded ones\n", p->import.seeded);
+    print_seeded(arena, p->import.seeded);
 }
 
 /* Runs all calls, by the reference or natively. */

@@ -77,8 +77,8 @@ static void print_types(const Graph *g, const Totals *totals) {
 static void print_network(Arena *arena, const Pipeline *p) {
     const Graph *g = p->original;
     Totals totals = count(g);
-    say("%s: %u layers, %u after the passes\n", g->name, g->node.n,
-        p->graph->node.n);
+    say("%s: %s, %u after the passes\n", g->name,
+        with_noun(arena, g->node.n, "layer"), p->graph->node.n);
     print_ends(arena, g);
     say("work    %s multiply-adds, %s parameters, %s activations\n",
         with_commas(arena, totals.macs), with_commas(arena, totals.parameters),
@@ -89,8 +89,7 @@ static void print_network(Arena *arena, const Pipeline *p) {
             say(" %s %u", op_info[op].name, totals.by_op[op]);
     say("\n");
     print_types(g, &totals);
-    if (p->import.seeded)
-        say("weights %u layers have none: seeded ones\n", p->import.seeded);
+    print_seeded(arena, p->import.seeded);
 }
 
 static void add_quant(cJSON *json, const Quant *q) {

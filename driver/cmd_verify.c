@@ -284,9 +284,9 @@ static void report(Arena *arena, const Pipeline *p, const Options *options,
     Accounts accounts = plan_accounts(arena, p, v->sim->cycles);
     accounts_print(arena, &accounts);
     if (v->native_layers)
-        say("native  code for %u layers\n", v->native_layers);
-    if (p->import.seeded)
-        say("weights %u layers had none: seeded ones\n", p->import.seeded);
+        say("native  code for %s\n",
+            with_noun(arena, v->native_layers, "layer"));
+    print_seeded(arena, p->import.seeded);
     roundings_note(p, options);
     say("ms     ");
     for (int i = 0; i < STAGE_COUNT; i++)

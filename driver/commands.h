@@ -94,6 +94,8 @@ void print_plan(Arena *arena, const Pipeline *pipeline);
 void add_placement_json(cJSON *json, const Plan *plan);
 void print_placement(Arena *arena, const Plan *plan);
 void print_products(Arena *arena, const Plan *plan);
+/* How many layers had no weights and were given some, if any. */
+void print_seeded(Arena *arena, uint32_t layers);
 
 /* The values of the network's outputs by the reference evaluation, and of all
  * tensors. */

@@ -160,7 +160,7 @@ static void report(Arena *arena, Diag *diag, const Made *made,
                 with_commas(arena, spec->memory[i].size),
                 with_commas(arena, file->used[i].live_peak));
     if (file->spilled)
-        say("spilled %u volumes\n", file->spilled);
+        say("spilled %s\n", with_noun(arena, file->spilled, "volume"));
     double seconds = seconds_of(arena, diag, made->read, &priced);
     if (priced)
         say("time    %.3f ms, of %u nodes that have a price\n", seconds * 1e3,

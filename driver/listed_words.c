@@ -347,11 +347,10 @@ static cJSON *map_json(Arena *arena, const Made *made, const WordLists *lists) {
 
 static void print_made(Arena *arena, const Made *made) {
     const ListedWords *words = made->words;
-    say("%s on %s: %s instructions of words for %u of the listing, in %u "
-        "lists\n",
+    say("%s on %s: %s of words for %u of the listing, in %s\n",
         made->p.graph->name, made->p.spec->machine,
-        with_commas(arena, words->program->n_nodes), made->p.listing->n,
-        words->n_lists);
+        with_noun(arena, words->program->n_nodes, "instruction"),
+        made->p.listing->n, with_noun(arena, words->n_lists, "list"));
     for (uint32_t i = 0; i < made->p.listing->image.n_hosts; i++) {
         const HostLayer *host = &made->p.listing->image.host[i];
         if (host->reason)
@@ -410,10 +409,10 @@ static void verdict_print(Arena *arena, const Run *r,
     word_run_print(arena, f, "layers and tiles");
     say("moved   %s bytes read, %s written\n", with_commas(arena, f->read),
         with_commas(arena, f->written));
-    say("tokens  %u faults\n", f->token_faults);
+    say("tokens  %s\n", with_noun(arena, f->token_faults, "fault"));
     roundings_print(arena, rounded);
     word_run_print_fault(arena, f);
-    say("%s instructions: %s\n", with_commas(arena, f->instructions),
+    say("%s: %s\n", with_noun(arena, f->instructions, "instruction"),
         word_run_right(f) ? "right" : "WRONG");
 }
 

@@ -1,6 +1,7 @@
 /* quantised.c - what `quantise` writes and prints; see quantised.h. */
 #include "driver/quantised.h"
 
+#include "driver/commands.h"
 #include "frontends/frontend.h"
 #include "report/quantised.h"
 
@@ -266,8 +267,7 @@ void quantised_print(Arena *arena, const QuantisedReport *r) {
     say("weights %s bytes, before %s\n",
         with_commas(arena, q->weight_bytes_after),
         with_commas(arena, q->weight_bytes_before));
-    if (r->seeded)
-        say("weights %u layers had none: seeded ones\n", r->seeded);
+    print_seeded(arena, r->seeded);
     for (uint32_t i = 0; i < r->written.n; i++)
         say("wrote   %s\n", r->written.at[i]);
 }

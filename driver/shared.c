@@ -196,10 +196,11 @@ void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
         with_commas(arena, sim->backing_written),
         with_commas(arena, sim->compulsory));
     print_wires(arena, listing->spec, sim);
-    say("time    %s cycles (%.3f ms at %.0f MHz), %s instructions\n",
+    say("time    %s cycles (%.3f ms at %.0f MHz), %s\n",
         with_commas(arena, sim->cycles),
         (double)sim->cycles / listing->spec->clock * 1e3,
-        listing->spec->clock / 1e6, with_commas(arena, sim->instructions));
+        listing->spec->clock / 1e6,
+        with_noun(arena, sim->instructions, "instruction"));
     if (sim->interval != sim->cycles)
         say("steady  %s cycles an image (%.1f images/s), %s\n",
             with_commas(arena, sim->interval),
@@ -207,7 +208,7 @@ void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
             sim_images_how(arena, listing->spec));
     for (uint32_t i = 0; i < sim->n_notes; i++)
         say("note    %s\n", sim->note[i]);
-    say("memory  %s violations\n", with_commas(arena, sim->n_violations));
+    say("memory  %s\n", with_noun(arena, sim->n_violations, "violation"));
     print_violations(listing, sim);
 }
 
@@ -244,6 +245,12 @@ void print_products(Arena *arena, const Plan *plan) {
             "of the network\n",
             with_commas(arena, p.all - p.once), with_commas(arena, p.once),
             (double)p.all / (double)p.once);
+}
+
+void print_seeded(Arena *arena, uint32_t layers) {
+    if (layers)
+        say("weights %s had none: seeded ones\n",
+            with_noun(arena, layers, "layer"));
 }
 
 void print_placement(Arena *arena, const Plan *plan) {

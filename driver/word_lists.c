@@ -62,8 +62,9 @@ void word_lists_say(Arena *arena, const Options *options,
                     const WordLists *lists) {
     const char *dir = folder(options);
     for (uint32_t i = 0; i < lists->n; i++)
-        say("wrote   %s/%s: %s instructions\n", dir, list_name(arena, lists, i),
-            with_commas(arena, lists->list[i].end - lists->list[i].first));
+        say("wrote   %s/%s: %s\n", dir, list_name(arena, lists, i),
+            with_noun(arena, lists->list[i].end - lists->list[i].first,
+                     "instruction"));
     say("wrote   %s/%s.before.bin, %s.map.json\n", dir, lists->stem,
         lists->stem);
 }

@@ -464,8 +464,8 @@ static void verdict_print(Arena *arena, const Run *r,
     print_made(arena, made, false);
     word_run_print(arena, f, "layers");
     if (f->unknown)
-        say("unknown %u layers have no counterpart in the network\n",
-            f->unknown);
+        say("unknown %s without a counterpart in the network\n",
+            with_noun(arena, f->unknown, "layer"));
     say("moved   %s bytes read, %s written; operands, results and constants "
         "once: %s\n",
         with_commas(arena, f->read), with_commas(arena, f->written),
@@ -475,8 +475,8 @@ static void verdict_print(Arena *arena, const Run *r,
             with_commas(arena, (uint64_t)f->cycles));
     roundings_print(arena, rounded);
     word_run_print_fault(arena, f);
-    say("%s instructions in %u lists: %s\n",
-        with_commas(arena, f->instructions), made->n_parts,
+    say("%s in %s: %s\n", with_noun(arena, f->instructions, "instruction"),
+        with_noun(arena, made->n_parts, "list"),
         word_run_right(f) ? "right" : "WRONG");
 }
 

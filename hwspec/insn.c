@@ -91,6 +91,11 @@ HwOp insn_op(const HwSpec *spec, const HwInsn *insn) {
     return insn_find_op(spec, insn, &op) ? op : spec->insns->row[insn->row].op;
 }
 
+bool insn_is_issued(const HwSpec *spec, const HwInsn *insn) {
+    HwOp op = insn_op(spec, insn);
+    return op != HW_OP_HOST && op != HW_OP_CONCAT;
+}
+
 /* ---- building ---- */
 
 int64_t insn_token_value(const HwToken *token, int64_t field) {

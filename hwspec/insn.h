@@ -144,7 +144,10 @@ bool insn_rows_hold(Arena *arena, const HwSpec *spec);
  * whose conditions all hold (tokens that its form lacks hold); the row's first
  * if none does, which insn_parse has refused. */
 HwOp insn_op(const HwSpec *spec, const HwInsn *insn);
-/* The same; false if no operation's conditions hold. */
+/* Whether the machine is given it: neither a layer of the host nor a note about
+ * members of a concat. */
+bool insn_is_issued(const HwSpec *spec, const HwInsn *insn);
+/* As insn_op; false if no operation's conditions hold. */
 bool insn_find_op(const HwSpec *spec, const HwInsn *insn, HwOp *out);
 
 /* Values by meaning, for building: set[f] says that value[f] is given. Where a

@@ -91,12 +91,9 @@ static uint64_t run_work(const Plan *plan, const Action *a) {
     return channels < v.c ? row / v.c * channels * a->rows : row * a->rows;
 }
 
-/* Concats outside are not in listings. */
-static bool is_listed(const Plan *plan, const Action *a) {
-    const HwSpec *spec = plan->schedule->spec;
-    uint32_t memory = plan->placement[a->out].memory;
-    return a->kind != ACTION_HOST &&
-           (a->kind != ACTION_CONCAT || spec->memory[memory].role == HW_ACTIVE);
+/* See insn_is_issued. */
+static bool is_issued(const Action *a) {
+    return a->kind != ACTION_HOST && a->kind != ACTION_CONCAT;
 }
 
 /* Rows, and columns of the rest, that were there. */
@@ -120,7 +117,7 @@ Traffic plan_traffic(const Plan *plan) {
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const Action *a = &plan->action[i];
         uint64_t elements = 0;
-        sum.instructions += is_listed(plan, a);
+        sum.instructions += is_issued(a);
         if (is_move(a))
             elements =
                 (uint64_t)plan->placement[a->out].n_c * a->cols * a->rows;

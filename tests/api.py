@@ -124,7 +124,7 @@ def test_plan():
     check(plan.report["am_bytes"] == said["am_bytes"], "am_bytes")
     check(plan.verify(), "verify")
     check([v["tensor"] for v in plan.volumes].count("conv1") == 1, "volumes")
-    check(len(plan.listing) == said["instructions"], "records")
+    check(len(plan.listing) == said["records"], "records")
     check(plan.listing[1]["text"] in plan.text, "text")
     check(plan.svg().startswith("<svg"), "svg")
 

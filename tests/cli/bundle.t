@@ -16,7 +16,7 @@ engines: {core: {overlap: [conv]}}
 --- run amphora compile SHARE/examples/tiny.prototxt -t ./far.yaml --emit problem --explain
 --- exit 0
 --- stdout
-tiny on far: 11 instructions, 0 of them layers of the host
+tiny on far: 11 instructions, 0 layers of the host
 pool    workspace: 21,248 of 4,063,232 bytes
 bundle  21,248 bytes for 13 buffers, bound 21,248 (planner greedy_by_size, proved)
         51,200 bytes of constants, loaded when they are needed
@@ -62,7 +62,7 @@ first_fit                     21,248          21,248  the least               0 
 --- run amphora compile SHARE/examples/tiny.prototxt -t ./far.yaml --emit bundle --io separate --most-images 3 --json
 --- exit 0
 --- stdout
-{"network":"tiny","machine":"far","instructions":11,"am_bytes":20480,"am_packed_bytes":20480,"am_live_bytes":20480,"am_bound_bytes":20480,"am_proved":true,"planner":"greedy_by_size","am_capacity_bytes":4063232,"bundle":{"pools":{"workspace":52672},"buffers":11,"bound":52672,"proved":true,"planner":"exact","constants":51200},"ddr_moved_bytes":3112,"ddr_bound_bytes":3112,"ddr_order_bound_bytes":3112,"ddr_apart_bound_bytes":3112,"ddr_once_bound_bytes":3112,"ddr_layers_bound_bytes":3112,"computed_again_bytes":0,"products":864576,"two_levels":false,"cost":{"memory":20480,"cycles":0,"bytes":53224,"instructions":12},"planned_for_bytes":0,"front":[{"memory":20480,"cycles":0,"bytes":53224,"instructions":12,"chosen":true}],"effort":{"configurations":<ms>,"packings":<ms>,"steps":<ms>,"budget":<ms>},"rejected":0,"order":{"order":"file","peak_bytes":20480,"steps":10,"cycles":872468},"seeded_layers":7,"host_layers":[],"engine_products":864576,"host_products":0,"host_cycles":0,"total_cycles":0,"host_bytes":0,"round_trips":0,"changes":[],"listing":"./tiny.cmd","json":"./tiny.json","weights":"./tiny.weights","object":"./tiny.o","header":"./tiny.h","constants":"./tiny.bin","ms":{"hwspec":<ms>,"read":<ms>,"passes":<ms>,"schedule":<ms>,"alloc":<ms>,"codegen":<ms>,"write":<ms>,"native":<ms>}}
+{"network":"tiny","machine":"far","instructions":11,"records":11,"am_bytes":20480,"am_packed_bytes":20480,"am_live_bytes":20480,"am_bound_bytes":20480,"am_proved":true,"planner":"greedy_by_size","am_capacity_bytes":4063232,"bundle":{"pools":{"workspace":52672},"buffers":11,"bound":52672,"proved":true,"planner":"exact","constants":51200},"ddr_moved_bytes":3112,"ddr_bound_bytes":3112,"ddr_order_bound_bytes":3112,"ddr_apart_bound_bytes":3112,"ddr_once_bound_bytes":3112,"ddr_layers_bound_bytes":3112,"computed_again_bytes":0,"products":864576,"two_levels":false,"cost":{"memory":20480,"cycles":0,"bytes":53224,"instructions":11},"planned_for_bytes":0,"front":[{"memory":20480,"cycles":0,"bytes":53224,"instructions":11,"chosen":true}],"effort":{"configurations":<ms>,"packings":<ms>,"steps":<ms>,"budget":<ms>},"rejected":0,"order":{"order":"file","peak_bytes":20480,"steps":10,"cycles":872468},"seeded_layers":7,"host_layers":[],"engine_products":864576,"host_products":0,"host_cycles":0,"total_cycles":0,"host_bytes":0,"round_trips":0,"changes":[],"listing":"./tiny.cmd","json":"./tiny.json","weights":"./tiny.weights","object":"./tiny.o","header":"./tiny.h","constants":"./tiny.bin","ms":{"hwspec":<ms>,"read":<ms>,"passes":<ms>,"schedule":<ms>,"alloc":<ms>,"codegen":<ms>,"write":<ms>,"native":<ms>}}
 --- stderr
 --- run amphora compile SHARE/examples/tiny.prototxt -t ./far.yaml --emit bundle --set memories.workspace.size=16KiB
 --- exit 3

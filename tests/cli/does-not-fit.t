@@ -91,7 +91,7 @@ amphora: note: --set memories.wgt.size=2304 would do
 --- run amphora compile SHARE/examples/resnet50.prototxt -t xdnn-v2-28 --set memories.am.size=256KiB
 --- exit 0
 --- stdout
-resnet50 on xdnn-v2-28: 2194 instructions, 2 of them layers of the host
+resnet50 on xdnn-v2-28: 2,192 instructions, 2 layers of the host
 ...
 parts   2 (.1.cmd and so on), each loaded when the one before has ended; xdnn-v2-28 holds 1536 instructions, and loading them is not counted
 ...

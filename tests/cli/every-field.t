@@ -71,7 +71,7 @@ ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> 
 --- run amphora compile net.prototxt -t ./every.yaml -o out
 --- exit 0
 --- stdout
-net on every: 13 instructions, 0 of them layers of the host
+net on every: 13 instructions, 0 layers of the host
 AM      25,600 of 1,099,511,627,776 bytes, live peak 25,600 (planner greedy_by_size, proved)
 DDR     0 bytes for volumes: everything stays in AM
         9,640 bytes moved; compulsory 9,640, bound 9,640 (no listing moves less)

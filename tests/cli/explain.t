@@ -86,7 +86,7 @@ probability (10x1x1): outside: for the host alone; does not move
 --- run amphora compile SHARE/examples/tiny.prototxt -t ring-npu --set memories.am.size=2KiB --explain
 --- exit 0
 --- stdout
-tiny on ring-npu: 69 instructions, 2 of them layers of the host
+tiny on ring-npu: 60 instructions, 2 layers of the host
 host    classes (fc): no engine of ring-npu runs fc
 host    probability (softmax): no engine of ring-npu runs softmax
 AM      1,920 of 2,048 bytes, live peak 1,920 (planner greedy_by_size, proved)
@@ -134,7 +134,7 @@ both@2 (32x8x8): never whole: steps 16 to 17 run by stripes, with at most 5 of i
 --- run amphora compile SHARE/examples/tiny.prototxt -t stage-npu --set memories.am.size=12KiB --explain
 --- exit 0
 --- stdout
-tiny on stage-npu: 19 instructions, 1 of them layers of the host
+tiny on stage-npu: 17 instructions, 1 layer of the host
 host    probability (softmax): no engine of stage-npu runs softmax
 AM      5,120 of 12,288 bytes, live peak 5,120 (planner greedy_by_size, proved)
         volumes alone; beside them at most 6,048 bytes of weights wait or are read, up to byte 9,440 of am

@@ -8,7 +8,7 @@ layer { name: "p" type: "Softmax" bottom: "b" top: "p" }
 --- run amphora compile net.prototxt -t xdnn-v2-28 --images 2 && grep -v '^#' net.cmd
 --- exit 0
 --- stdout
-net on xdnn-v2-28: 10 instructions, 2 of them layers of the host
+net on xdnn-v2-28: 8 instructions, 2 layers of the host
 host    p (softmax): no engine of xdnn-v2-28 runs softmax
 images  2, one behind the other; names of the second end in @2, and so on
 AM      10,240 of 4,194,304 bytes, packed 8,192, live peak 8,192 (planner greedy_by_size, proved)

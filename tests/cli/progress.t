@@ -9,7 +9,7 @@ layer { name: "b" type: "Convolution" bottom: "a" top: "b"
 --- run amphora compile net.prototxt -t xdnn-v2-28 --set memories.am.size=96KiB --progress
 --- exit 0
 --- stdout
-net on xdnn-v2-28: <ms> instructions, 0 of them layers of the host
+net on xdnn-v2-28: <ms> instructions, 0 layers of the host
 ...
 --- stderr
 <ms> configurations, <ms> of 3,600,000 steps: best <ms> cycles, <ms> bytes
@@ -18,6 +18,6 @@ net on xdnn-v2-28: <ms> instructions, 0 of them layers of the host
 --- run amphora compile net.prototxt -t xdnn-v2-28 --set memories.am.size=96KiB --effort 3
 --- exit 0
 --- stdout
-net on xdnn-v2-28: <ms> instructions, 0 of them layers of the host
+net on xdnn-v2-28: <ms> instructions, 0 layers of the host
 ...
 --- stderr

@@ -35,7 +35,7 @@ ms      hwspec <ms> read <ms> passes <ms> schedule <ms> alloc <ms> codegen <ms> 
 --- run amphora compile net.prototxt -t xdnn-v3-96 -o out
 --- exit 0
 --- stdout
-net on xdnn-v3-96: 8 instructions, 0 of them layers of the host
+net on xdnn-v3-96: 8 instructions, 0 layers of the host
 AM      3,151,872 of 9,437,184 bytes, packed 43,008, live peak 43,008 (planner greedy_by_size, proved)
 DDR     0 bytes for volumes: everything stays in AM
         36,864 bytes moved; compulsory 36,864, bound 36,864 (no listing moves less)
