@@ -1,41 +1,23 @@
-/* cmd_diff.c - networks on two machines, side by side.
+/* cmd_diff.c - networks on two machines, or two listings, side by side.
  *
- * Input: two hwspecs and networks. Output: the keys that differ; of each
- * network what it costs on both, and the layers whose time differs most.
+ * Input: two hwspecs and networks, or two listings of one machine. Output: the
+ * keys that differ; what each costs on both sides, and where they part.
  */
-#include "base/map.h"
 #include "driver/commands.h"
 #include "driver/diff.h"
 #include "driver/explore.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-enum { SIDES = 2, SHOWN_KEYS = 40, SHOWN_LAYERS = 10 };
+enum { SHOWN_KEYS = 40 };
 
 /* ---- what a network costs ---- */
 
-/* Time of a layer on both machines, in microseconds. */
-typedef struct LayerTimes {
-    const char *name;
-    double us[SIDES];
-    uint32_t at;
-} LayerTimes;
-
-/* A network on a machine; `sim` and `listing` where it fits. */
-typedef struct Costs {
-    Point point;
-    const SimResult *sim;
-    const Listing *listing;
-} Costs;
-
-static bool fits(const Costs *c) {
+static bool fits(const DiffCosts *c) {
     return c->point.status == POINT_FITS;
 }
 
-static Costs costs_of(Arena *arena, const Options *options, const char *target,
-                      const char *file) {
-    Costs c = {.point = {.network = file, .target = target, .reason = ""}};
+static DiffCosts costs_of(Arena *arena, const Options *options,
+                          const char *target, const char *file) {
+    DiffCosts c = {.point = {.network = file, .target = target, .reason = ""}};
     c.sim = point_run(arena, options, NULL, &c.point, &c.listing);
     return c;
 }
@@ -48,157 +30,25 @@ static const char *reason_of(Arena *arena, const Point *p) {
                         p->reason);
 }
 
-/* ---- layer by layer ---- */
-
-typedef struct LayerTable {
-    Arena *arena;
-    Map *known;
-    VEC(LayerTimes) row;
-} LayerTable;
-
-/* Tiles of a layer, NAME#k, count for it. */
-static void add_time(LayerTable *table, uint32_t side, const char *name,
-                     double us) {
-    const char *layer = arena_strndup(table->arena, name, strcspn(name, "#"));
-    uint32_t at = map_get(table->known, layer, UINT32_MAX);
-    if (at == UINT32_MAX) {
-        at = table->row.n;
-        map_put(table->known, layer, at);
-        LayerTimes row = {.name = layer, .at = at};
-        vec_push(table->arena, &table->row, row);
-    }
-    table->row.at[at].us[side] += us;
-}
-
-static void add_side(LayerTable *table, uint32_t side, const Costs *c) {
-    double us = 1e6 / c->listing->spec->clock;
-    for (uint32_t i = 0; i < c->sim->n_events; i++)
-        add_time(table, side, c->sim->event[i].name,
-                 (double)c->sim->event[i].cycles * us);
-    for (uint32_t i = 0; i < c->sim->n_calls; i++) {
-        const SimHostCall *call = &c->sim->call[i];
-        add_time(table, side, c->listing->image.host[call->layer].name,
-                 (double)call->cycles * us);
-    }
-}
-
-static double difference(const LayerTimes *row) {
-    double d = row->us[1] - row->us[0];
-    return d < 0 ? -d : d;
-}
-
-/* The largest difference first; equal ones in the listing's order. */
-static int by_difference(const void *a, const void *b) {
-    const LayerTimes *x = a, *y = b;
-    double dx = difference(x), dy = difference(y);
-    return dx != dy ? (dx < dy ? 1 : -1) : (x->at > y->at) - (x->at < y->at);
-}
-
-static LayerTable layer_table(Arena *arena, const Costs cost[SIDES]) {
-    LayerTable table = {.arena = arena, .known = map_new(arena)};
-    for (uint32_t side = 0; side < SIDES; side++)
-        add_side(&table, side, &cost[side]);
-    if (table.row.n)
-        qsort(table.row.at, table.row.n, sizeof *table.row.at, by_difference);
-    return table;
-}
-
-/* ---- figures ---- */
-
-typedef struct Figure {
-    const char *name;
-    double value[SIDES];
-} Figure;
-enum { FIGURES = 7 };
-
-/* Costs that both hwspecs name. */
-static uint32_t priced(const Costs cost[SIDES], Figure *out) {
-    const Point *a = &cost[0].point, *b = &cost[1].point;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < a->n_costs; i++) {
-        const double *other = point_cost_of(b, a->cost_name[i]);
-        if (other)
-            out[n++] = (Figure){a->cost_name[i], {a->cost[i], *other}};
-    }
-    return n;
-}
-
-static uint32_t figures_of(Arena *arena, const Costs cost[SIDES],
-                           const Figure **found) {
-    Figure *out =
-        ARENA_ARRAY(arena, Figure, (size_t)FIGURES + cost[0].point.n_costs);
-    *found = out;
-    static const char *const name[FIGURES] = {
-        "ms",           "cycles",       "AM peak bytes", "DDR bytes",
-        "weight bytes", "instructions", "host cycles"};
-    for (int side = 0; side < SIDES; side++) {
-        const Point *p = &cost[side].point;
-        const double value[FIGURES] = {p->ms,
-                                       (double)p->cycles,
-                                       (double)p->am_peak,
-                                       (double)p->ddr,
-                                       (double)p->weights,
-                                       (double)p->instructions,
-                                       (double)cost[side].sim->host_cycles};
-        for (int i = 0; i < FIGURES; i++) {
-            out[i].name = name[i];
-            out[i].value[side] = value[i];
-        }
-    }
-    return FIGURES + priced(cost, out + FIGURES);
-}
-
-/* "0.81": the second of the first. */
-static const char *ratio(Arena *arena, const double value[SIDES]) {
-    return value[0] > 0   ? arena_printf(arena, "%.2f", value[1] / value[0])
-           : value[1] > 0 ? "-"
-                          : "1.00";
-}
-
-static void print_costs(Arena *arena, const Costs cost[SIDES]) {
-    const Figure *figure;
-    uint32_t n = figures_of(arena, cost, &figure);
-    for (uint32_t i = 0; i < n; i++) {
-        const double *v = figure[i].value;
-        const char *text[SIDES];
-        for (int side = 0; side < SIDES; side++)
-            text[side] = i && i < FIGURES
-                             ? with_commas(arena, (uint64_t)v[side])
-                             : arena_printf(arena, "%.3f", v[side]);
-        say("  %-14s %16s %16s %8s\n", figure[i].name, text[0], text[1],
-            ratio(arena, v));
-    }
-}
-
-static void print_layers(Arena *arena, const LayerTable *table) {
-    uint32_t shown = 0;
-    for (; shown < table->row.n && shown < SHOWN_LAYERS; shown++) {
-        const LayerTimes *row = &table->row.at[shown];
-        if (difference(row) == 0)
-            break;
-        if (!shown)
-            say("  where they part most, in us:\n");
-        say("    %-28s %12.1f %16.1f %8s\n", row->name, row->us[0], row->us[1],
-            ratio(arena, row->us));
-    }
-}
-
 static void print_network(Arena *arena, const Options *o, const char *file,
-                          const Costs cost[SIDES]) {
+                          const DiffCosts cost[DIFF_SIDES]) {
     say("\n%s\n", file);
-    for (int side = 0; side < SIDES; side++)
+    for (int side = 0; side < DIFF_SIDES; side++)
         if (!fits(&cost[side]))
             say("  %s: %s\n", o->files[side],
                 reason_of(arena, &cost[side].point));
     if (!fits(&cost[0]) || !fits(&cost[1]))
         return;
-    print_costs(arena, cost);
-    LayerTable table = layer_table(arena, cost);
-    print_layers(arena, &table);
+    diff_print(arena, cost);
+}
+
+static void print_sides(const Options *o) {
+    say("a: %s\nb: %s\n\n", o->files[0], o->files[1]);
 }
 
 static void print_keys(const Options *o, uint32_t n, const KeyChange *key) {
-    say("a: %s\nb: %s\n\nkeys that differ: %u\n", o->files[0], o->files[1], n);
+    print_sides(o);
+    say("keys that differ: %u\n", n);
     for (uint32_t i = 0; i < n && i < SHOWN_KEYS; i++)
         say("  %s: %s -> %s\n", key[i].path, key[i].a ? key[i].a : "(none)",
             key[i].b ? key[i].b : "(none)");
@@ -208,35 +58,26 @@ static void print_keys(const Options *o, uint32_t n, const KeyChange *key) {
 
 /* ---- for programs ---- */
 
-static void add_pair(cJSON *to, const char *name, const double value[SIDES]) {
-    cJSON_AddItemToObject(to, name, cJSON_CreateDoubleArray(value, SIDES));
-}
-
 static cJSON *network_json(Arena *arena, const char *file,
-                           const Costs cost[SIDES]) {
+                           const DiffCosts cost[DIFF_SIDES]) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "network", file);
     cJSON *reasons = cJSON_AddArrayToObject(json, "reasons");
-    for (int side = 0; side < SIDES; side++)
+    for (int side = 0; side < DIFF_SIDES; side++)
         cJSON_AddItemToArray(reasons, fits(&cost[side])
                                           ? cJSON_CreateNull()
                                           : cJSON_CreateString(reason_of(
                                                 arena, &cost[side].point)));
     if (!fits(&cost[0]) || !fits(&cost[1]))
         return json;
-    const Figure *figure;
-    uint32_t n = figures_of(arena, cost, &figure);
-    cJSON *figures = cJSON_AddObjectToObject(json, "figures");
-    for (uint32_t i = 0; i < n; i++)
-        add_pair(figures, figure[i].name, figure[i].value);
-    LayerTable table = layer_table(arena, cost);
-    cJSON *layers = cJSON_AddArrayToObject(json, "layers");
-    for (uint32_t i = 0; i < table.row.n; i++) {
-        cJSON *layer = cJSON_CreateObject();
-        cJSON_AddStringToObject(layer, "layer", table.row.at[i].name);
-        add_pair(layer, "us", table.row.at[i].us);
-        cJSON_AddItemToArray(layers, layer);
-    }
+    diff_add_json(arena, json, cost);
+    return json;
+}
+
+static cJSON *sides_json(const Options *o) {
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "a", o->files[0]);
+    cJSON_AddStringToObject(json, "b", o->files[1]);
     return json;
 }
 
@@ -256,14 +97,14 @@ static cJSON *keys_json(uint32_t n, const KeyChange *key) {
     return keys;
 }
 
-/* ---- the command ---- */
+/* ---- machines ---- */
 
 /* Both hwspecs are right, or all that is wrong with them is said. */
 static bool compare_specs(Arena *arena, Diag *diag, const Options *o,
                           uint32_t *n, const KeyChange **key) {
-    const YamlNode *tree[SIDES];
+    const YamlNode *tree[DIFF_SIDES];
     bool ok = true;
-    for (int side = 0; side < SIDES; side++) {
+    for (int side = 0; side < DIFF_SIDES; side++) {
         ok &= hwspec_load(arena, diag, o->files[side], o->settings.n,
                           o->settings.at) != NULL;
         tree[side] = ok ? hwspec_tree(arena, diag, o->files[side],
@@ -275,28 +116,24 @@ static bool compare_specs(Arena *arena, Diag *diag, const Options *o,
 }
 
 /* What cannot be read, or breaks a rule, is worse than what does not fit. */
-static ExitCode worse(ExitCode code, const Costs *cost) {
+static ExitCode worse(ExitCode code, const DiffCosts *cost) {
     if (code == EXIT_BAD_INPUT || cost->point.status == POINT_WRONG)
         return EXIT_BAD_INPUT;
     return fits(cost) ? code : EXIT_NO_FIT;
 }
 
-ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
+static ExitCode diff_machines(Arena *arena, Diag *diag, const Options *o) {
     uint32_t n_keys;
     const KeyChange *key = NULL;
-    if (o->n_files < SIDES) {
-        diag_error(diag, (Loc){0}, "diff: two machines are needed");
-        return EXIT_BAD_USAGE;
-    }
     if (!compare_specs(arena, diag, o, &n_keys, &key))
         return EXIT_BAD_INPUT;
     if (!o->json)
         print_keys(o, n_keys, key);
     cJSON *networks = cJSON_CreateArray();
     ExitCode code = EXIT_FINE;
-    for (uint32_t i = SIDES; i < o->n_files; i++) {
-        Costs cost[SIDES];
-        for (int side = 0; side < SIDES; side++) {
+    for (uint32_t i = DIFF_SIDES; i < o->n_files; i++) {
+        DiffCosts cost[DIFF_SIDES];
+        for (int side = 0; side < DIFF_SIDES; side++) {
             cost[side] = costs_of(arena, o, o->files[side], o->files[i]);
             code = worse(code, &cost[side]);
         }
@@ -310,11 +147,60 @@ ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
         cJSON_Delete(networks);
         return code;
     }
-    cJSON *json = cJSON_CreateObject();
-    cJSON_AddStringToObject(json, "a", o->files[0]);
-    cJSON_AddStringToObject(json, "b", o->files[1]);
+    cJSON *json = sides_json(o);
     cJSON_AddItemToObject(json, "keys", keys_json(n_keys, key));
     cJSON_AddItemToObject(json, "networks", networks);
     print_json(arena, o, json);
     return code;
+}
+
+/* ---- listings ---- */
+
+static bool run_listing(Arena *arena, Diag *diag, const Options *o,
+                        const HwSpec *spec, const char *file, DiffCosts *out) {
+    const SimOptions memory_only = {.seed = o->seed, .memory_only = true};
+    *out = (DiffCosts){.point = {.network = file, .reason = ""}};
+    out->listing = listing_of_file(arena, diag, o, spec, file);
+    out->sim = out->listing
+                   ? sim_run(arena, diag, out->listing, 0, NULL, &memory_only)
+                   : NULL;
+    if (!out->sim)
+        return false;
+    point_take(arena, &out->point, out->listing->spec, out->sim,
+               out->sim->cycles + out->sim->host_cycles);
+    if (!fits(out))
+        diag_error(diag, (Loc){file, 0, 0}, "%s", out->point.reason);
+    return fits(out);
+}
+
+static ExitCode diff_listings(Arena *arena, Diag *diag, const Options *o) {
+    DiffCosts cost[DIFF_SIDES];
+    const HwSpec *spec = pipeline_spec(arena, diag, o);
+    bool good = spec != NULL;
+    for (int side = 0; spec && side < DIFF_SIDES; side++)
+        good &= run_listing(arena, diag, o, spec, o->files[side], &cost[side]);
+    if (!good)
+        return EXIT_BAD_INPUT;
+    if (o->json) {
+        cJSON *json = sides_json(o);
+        diff_add_json(arena, json, cost);
+        print_json(arena, o, json);
+    } else {
+        print_sides(o);
+        diff_print(arena, cost);
+    }
+    return EXIT_FINE;
+}
+
+/* ---- the command ---- */
+
+ExitCode cmd_diff(Arena *arena, Diag *diag, const Options *o) {
+    if (o->n_files < DIFF_SIDES || (o->target && o->n_files > DIFF_SIDES)) {
+        diag_error(diag, (Loc){0},
+                   o->target ? "diff: with --target, two listings are needed"
+                             : "diff: two machines are needed");
+        return EXIT_BAD_USAGE;
+    }
+    return o->target ? diff_listings(arena, diag, o)
+                     : diff_machines(arena, diag, o);
 }

@@ -83,19 +83,6 @@ static bool calls_are_right(Diag *diag, const Options *options,
     return options->calls < 2 || listing->has_image;
 }
 
-/* Where elements are as small as a network lets them be, the listing tells how
- * small. */
-static const Listing *listing_fitted(Arena *arena, Diag *diag,
-                                     const Options *options,
-                                     const HwSpec *spec) {
-    const Listing *listing = listing_read(arena, diag, spec, options->file);
-    uint32_t element = listing ? listing->image.element : 0;
-    if (!element || !spec->native.fit_element || element >= spec->element)
-        return listing;
-    spec = pipeline_spec_of(arena, diag, options, element);
-    return spec ? listing_read(arena, diag, spec, options->file) : NULL;
-}
-
 /* A file of the machine's own, or its text, rather than a listing. */
 static bool is_program(Arena *arena, const Options *options,
                        const HwSpec *spec) {
@@ -115,7 +102,8 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
         return simulate_lanes(arena, diag, options, spec);
     if (is_program(arena, options, spec))
         return simulate_program(arena, diag, options, spec);
-    const Listing *listing = listing_fitted(arena, diag, options, spec);
+    const Listing *listing =
+        listing_of_file(arena, diag, options, spec, options->file);
     Inputs inputs;
     if (!listing || !calls_are_right(diag, options, listing))
         return EXIT_BAD_INPUT;
@@ -133,8 +121,8 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
     if (!hostcode_open(arena, diag, own->host, listing, &sim_options, &code))
         return EXIT_BAD_INPUT;
     const SimResult *sim =
-        accesses_run(arena, diag, listing, inputs.n, inputs.value,
-                     &sim_options, own->accesses);
+        accesses_run(arena, diag, listing, inputs.n, inputs.value, &sim_options,
+                     own->accesses);
     hostcode_close(code);
     const ReportWanted wanted = {options, own->report, own->trace, false};
     if (!sim || !write_report(arena, diag, &wanted, listing, sim, NULL))

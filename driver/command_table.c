@@ -63,23 +63,13 @@ static const OptionAt verify_options[] = {MACHINE,
                                           OWN(VerifyArgs, host),
                                           SHARED(emit),
                                           SHARED(progress)};
-static const OptionAt eval_options[] = {SHARED(weights),
-                                        SHARED(phase),
-                                        SHARED(batch),
-                                        SHARED(shapes),
-                                        SHARED(fixed),
-                                        SHARED(states),
-                                        SHARED(starts),
-                                        SHARED(ends),
-                                        SHARED(seed),
-                                        SHARED(inputs),
-                                        SHARED(calls),
-                                        OWN(EvalArgs, expects),
-                                        OWN(EvalArgs, tolerance),
-                                        SHARED(out),
-                                        SHARED(json),
-                                        OWN(EvalArgs, native),
-                                        SHARED(targets)};
+static const OptionAt eval_options[] = {
+    SHARED(weights),          SHARED(phase),  SHARED(batch),
+    SHARED(shapes),           SHARED(fixed),  SHARED(states),
+    SHARED(starts),           SHARED(ends),   SHARED(seed),
+    SHARED(inputs),           SHARED(calls),  OWN(EvalArgs, expects),
+    OWN(EvalArgs, tolerance), SHARED(out),    SHARED(json),
+    OWN(EvalArgs, native),    SHARED(targets)};
 static const OptionAt show_options[] = {MACHINE,
                                         NETWORK,
                                         PLANNING,
@@ -143,7 +133,7 @@ static const OptionAt explore_options[] = {MACHINE,
                                            OWN(ExploreArgs, reports),
                                            SHARED(out),
                                            SHARED(json)};
-static const OptionAt diff_options[] = {SHARED(settings), NETWORK, PLANNING,
+static const OptionAt diff_options[] = {MACHINE, NETWORK, PLANNING,
                                         SHARED(json)};
 static const OptionAt pack_options[] = {OWN(PackArgs, capacity),
                                         OWN(PackArgs, pools),
@@ -225,11 +215,13 @@ const Command commands[] = {
      "net.onnx -t ./mine.yaml --vary memories.am.size=1M:8M:256K "
      "--goal 'ms(net) <= 2' --minimise am_capacity_bytes\n"},
     {"diff", "A B NET...", HAS(diff_options), 0, cmd_diff,
-     "Compares two machines.\n"
+     "Compares two machines, or two listings.\n"
      "The keys of A and B, hwspecs or shipped machines, that differ; of each\n"
-     "network what it costs on both, and the layers where they part most.",
+     "network what it costs on both, and the layers where they part most.\n"
+     "With --target, A and B are listings of that machine.",
      "--set holds for both. Times of layers overlap where engines do.",
-     "./mine.yaml ./other.yaml examples/googlenet.prototxt\n"},
+     "./mine.yaml ./other.yaml examples/googlenet.prototxt\n"
+     "before/net.cmd after/net.cmd -t ./mine.yaml\n"},
     {"pack", "PROBLEM", HAS(pack_options), sizeof(PackArgs), cmd_pack,
      "Places buffers with lives and sizes in one memory.\n"
      "As low as possible, or anyhow within --capacity; says the lower bound,\n"

@@ -93,6 +93,9 @@ void print_plan(Arena *arena, const Pipeline *pipeline);
  * proved to be the least, planner. */
 void add_placement_json(cJSON *json, const Plan *plan);
 void print_placement(Arena *arena, const Plan *plan);
+/* A listing by path, for the machine with the elements that it says. */
+const Listing *listing_of_file(Arena *arena, Diag *diag, const Options *options,
+                               const HwSpec *spec, const char *file);
 void print_products(Arena *arena, const Plan *plan);
 /* How many layers had no weights and were given some, if any. */
 void print_seeded(Arena *arena, uint32_t layers);

@@ -62,6 +62,10 @@ void group_leave(PointGroup *group);
 ExitCode group_run(PointGroup *group, Arena *arena, Diag *diag,
                    const Options *options, const Point *point, Pipeline *out);
 
+/* Fills the results of a point with those of a run, and the cycles of an image
+ * with its layers of the host. */
+void point_take(Arena *arena, Point *point, const HwSpec *spec,
+                const SimResult *sim, uint64_t cycles);
 /* Compiles and simulates one point, and fills its results, which are the same
  * in a group or by itself (NULL). NULL where it does not fit or is wrong. */
 const SimResult *point_run(Arena *arena, const Options *options,

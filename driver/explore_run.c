@@ -70,11 +70,9 @@ void point_costs(Arena *arena, const HwSpec *spec, const SimResult *sim,
     p->cost = cost;
 }
 
-static void take_result(Arena *arena, Point *p, const Pipeline *pipeline,
-                        const SimResult *sim) {
-    const HwSpec *spec = pipeline->spec;
-    ImageTimes times = image_times(pipeline, sim);
-    p->cycles = times.steady + sim->host_cycles / times.n;
+void point_take(Arena *arena, Point *p, const HwSpec *spec,
+                const SimResult *sim, uint64_t cycles) {
+    p->cycles = cycles;
     p->ms = (double)p->cycles / spec->clock * 1e3;
     p->am_capacity = hwspec_active_bytes(spec);
     p->am_peak = sim->am_peak;
@@ -112,7 +110,9 @@ const SimResult *point_run(Arena *arena, const Options *options,
     }
     *listing = pipeline.listing;
     if (sim) {
-        take_result(arena, point, &pipeline, sim);
+        ImageTimes times = image_times(&pipeline, sim);
+        point_take(arena, point, pipeline.spec, sim,
+                   times.steady + sim->host_cycles / times.n);
     } else {
         point->status = code == EXIT_NO_FIT ? POINT_NO_FIT : POINT_WRONG;
         point->reason = without_status(diag_first_error(diag));

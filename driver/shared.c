@@ -188,6 +188,18 @@ static void print_wires(Arena *arena, const HwSpec *spec,
                 with_commas(arena, sim->wires[m]));
 }
 
+/* Where elements are as small as a network lets them be, the listing tells how
+ * small. */
+const Listing *listing_of_file(Arena *arena, Diag *diag, const Options *options,
+                               const HwSpec *spec, const char *file) {
+    const Listing *listing = listing_read(arena, diag, spec, file);
+    uint32_t element = listing ? listing->image.element : 0;
+    if (!element || !spec->native.fit_element || element >= spec->element)
+        return listing;
+    spec = pipeline_spec_of(arena, diag, options, element);
+    return spec ? listing_read(arena, diag, spec, file) : NULL;
+}
+
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
     say("AM      %s of %s bytes touched\n", with_commas(arena, sim->am_peak),
         with_commas(arena, hwspec_active_bytes(listing->spec)));
@@ -300,8 +312,8 @@ void print_plan(Arena *arena, const Pipeline *p) {
     uint64_t layers = plan->ddr_bound[PLAN_BOUND_LAYERS];
     say("        %s bytes moved; compulsory %s, bound %s (%s)\n",
         with_commas(arena, plan->ddr_moved),
-        with_commas(arena, plan_compulsory(plan)),
-        with_commas(arena, most), plan_bound_words(plan, bound));
+        with_commas(arena, plan_compulsory(plan)), with_commas(arena, most),
+        plan_bound_words(plan, bound));
     if (once > most)
         say("        computing nothing twice no plan moves less than %s; "
             "this one computes %s bytes of results again\n",
