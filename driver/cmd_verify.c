@@ -13,6 +13,7 @@
 #include "driver/rounding.h"
 #include "driver/words_program.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -85,6 +86,7 @@ typedef struct Runs {
     Pipeline *p;
     const Calls *calls;
     Verdict *verdict;
+    const float *const *expected; /* outputs of the reference in this call */
 } Runs;
 
 /* What the reference computes in this call; what the listing reads in it. */
@@ -95,7 +97,7 @@ static const float *const *run_reference(Runs *r, uint32_t call) {
     Values reference;
     const float *const *out =
         evaluate(r->scratch, r->p->original, in, &reference);
-    calls_keep(r->calls, call, out);
+    r->expected = out;
     v->reference = expect_join(
         v->reference, calls_compare(r->scratch, r->calls, call, out,
                                     r->own->tolerance));
@@ -115,6 +117,7 @@ static void judge_outputs(Runs *r, uint32_t call, const float *const *outputs) {
     const float *const *own =
         simulated_outputs(r->scratch, r->p->original, v->listing, outputs);
     compare_outputs(&v->comparison, own);
+    calls_keep(r->calls, call, r->expected);
     v->simulated = expect_join(
         v->simulated, calls_compare(r->scratch, r->calls, call, own,
                                     r->own->tolerance));
@@ -166,7 +169,7 @@ static bool run(Arena *arena, Diag *diag, const Options *options, Pipeline *p,
     if (!out->listing ||
         !calls_read(arena, diag, options, &own->expects, p->original, &calls))
         return false;
-    Runs runs = {arena, arena_new("call"), options, own, p, &calls, out};
+    Runs runs = {arena, arena_new("call"), options, own, p, &calls, out, NULL};
     bool ran = simulate(&runs, diag);
     if (ran) {
         const Comparison *c = &out->comparison;
@@ -201,6 +204,8 @@ static void report_json(Arena *arena, const Options *options, const Pipeline *p,
     cJSON_AddNumberToObject(json, "max_rel_error",
                             isfinite(error) ? error : 1e300);
     cJSON_AddNumberToObject(json, "max_code_error", v->comparison.max_codes);
+    cJSON_AddNumberToObject(json, "codes_halfway",
+                            (double)v->comparison.halfway.codes);
     cJSON_AddItemToObject(json, "first_mismatch",
                           mismatch_json(&v->comparison.first));
     cJSON_AddNumberToObject(json, "layers_compared", v->comparison.layers);
@@ -244,6 +249,10 @@ static void print_compared(const Comparison *c) {
     else if (c->quantised)
         say("codes   %u layers and tiles compared, all equal bit for bit\n",
             c->quantised);
+    if (c->halfway.codes)
+        say("        %" PRIu64 " of the host's, within a float's rounding of "
+            "halfway, went to the other code\n",
+            c->halfway.codes);
 }
 
 static void report_values(const Comparison *c) {

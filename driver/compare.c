@@ -9,7 +9,8 @@ Comparison compare_start(Arena *arena, const Pipeline *pipeline,
                          Values reference, double tolerance) {
     uint32_t n = pipeline->original->tensor.n;
     Comparison comparison = {.pipeline = pipeline,
-                             .reference = reference,
+                             .halfway =
+                                 halfway_start(arena, pipeline->original),
                              .known = ARENA_ARRAY(arena, bool, n),
                              .largest = ARENA_ARRAY(arena, double, n),
                              .scale = ARENA_ARRAY(arena, double, n),
@@ -25,6 +26,7 @@ Comparison compare_start(Arena *arena, const Pipeline *pipeline,
 void compare_next(Comparison *comparison, Values reference) {
     uint32_t n = comparison->pipeline->original->tensor.n;
     comparison->reference = reference;
+    halfway_next(&comparison->halfway, reference);
     comparison->scaled = false;
     for (uint32_t i = 0; i < n; i++)
         comparison->largest[i] = -1;
@@ -117,6 +119,72 @@ uint32_t compare_missing(const Comparison *c,
     return missing;
 }
 
+/* The reference's values are those that follow from what the listing made. */
+static void refresh(Comparison *c, TensorId tensor) {
+    if (!halfway_refresh(&c->halfway, tensor))
+        return;
+    c->largest[tensor.i] = -1;
+    c->scaled = false;
+}
+
+/* Elements of a result, one after the other, by where they are in a tensor. */
+typedef struct Part {
+    TensorId tensor;
+    uint32_t channel, row, col; /* the first */
+    uint32_t height, width;     /* of the tensor */
+    const SimOutput *output;
+} Part;
+
+static uint64_t element_at(const Part *p, uint32_t c, uint32_t h, uint32_t w) {
+    return ((uint64_t)(p->channel + c) * p->height + p->row + h) * p->width +
+           p->col + w;
+}
+
+static Part part_of(const Comparison *c, const Action *action, TensorId tensor,
+                    const SimOutput *output) {
+    uint32_t channels;
+    bool run = action->kind == ACTION_RUN;
+    Part p = {.tensor = tensor,
+              .channel = c->pipeline->plan->placement[action->out].c,
+              .row = run ? action->row : 0,
+              .col = run ? action->col : 0,
+              .output = output};
+    shape_chw(&graph_tensor(c->pipeline->original, tensor)->shape, &channels,
+              &p.height, &p.width);
+    if (p.channel + output->c > channels || p.col + output->w > p.width ||
+        p.row + output->h > p.height)
+        bug("layer %s: simulated %ux%ux%u, expected %ux%ux%u", output->name,
+            output->c, output->h, output->w, channels, p.height, p.width);
+    return p;
+}
+
+/* A layer of the host may have rounded halfway numbers to the other code. */
+static void take_halfway(Comparison *c, const Part *p) {
+    Arena *scratch = arena_new("halfway");
+    const SimOutput *o = p->output;
+    uint64_t count = (uint64_t)o->c * o->h * o->w, n = 0;
+    uint64_t *at = ARENA_ARRAY(scratch, uint64_t, count + 1);
+    for (uint32_t ch = 0; ch < o->c; ch++)
+        for (uint32_t h = 0; h < o->h; h++)
+            for (uint32_t w = 0; w < o->w; w++)
+                at[n++] = element_at(p, ch, h, w);
+    const MadeCodes made = {p->tensor, n, at, o->value};
+    halfway_take(&c->halfway, &made);
+    arena_free(scratch);
+}
+
+static void record_part(Comparison *c, const Part *p) {
+    const SimOutput *o = p->output;
+    const float *value = c->reference.at[p->tensor.i];
+    Measure by = measure_of(c, p->tensor);
+    c->quantised += by.most == &c->max_codes;
+    for (uint32_t ch = 0, i = 0; ch < o->c; ch++)
+        for (uint32_t h = 0; h < o->h; h++)
+            for (uint32_t w = 0; w < o->w; w++, i++)
+                record(c, o->name, p->channel + ch, p->row + h, p->col + w,
+                       value[element_at(p, ch, h, w)], o->value[i], &by);
+}
+
 void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
     Comparison *c = context;
     const Action *action =
@@ -124,28 +192,15 @@ void compare_observe(void *context, uint32_t insn, const SimOutput *output) {
     TensorId tensor = original_of(c, action);
     if (tensor.i == NONE || !c->reference.at[tensor.i])
         return;
-    uint32_t channels, height, width;
-    shape_chw(&graph_tensor(c->pipeline->original, tensor)->shape, &channels,
-              &height, &width);
-    bool part = action->kind == ACTION_RUN;
-    uint32_t from = c->pipeline->plan->placement[action->out].c;
-    uint32_t first = part ? action->row : 0, left = part ? action->col : 0;
-    if (from + output->c > channels || left + output->w > width ||
-        first + output->h > height)
-        bug("layer %s: simulated %ux%ux%u, expected %ux%ux%u", output->name,
-            output->c, output->h, output->w, channels, height, width);
-    const float *value = c->reference.at[tensor.i];
-    Measure by = measure_of(c, tensor);
+    Part part = part_of(c, action, tensor, output);
+    bool codes =
+        graph_tensor(c->pipeline->original, tensor)->quant.type != QUANT_NONE;
+    refresh(c, tensor);
+    if (action->kind == ACTION_HOST && codes)
+        take_halfway(c, &part);
     c->layers++;
     c->seen[insn] = true;
-    c->quantised += by.most == &c->max_codes;
-    for (uint32_t ch = from, i = 0; ch < from + output->c; ch++)
-        for (uint32_t h = 0; h < output->h; h++)
-            for (uint32_t w = left; w < left + output->w; w++, i++) {
-                uint64_t at = ((uint64_t)ch * height + first + h) * width + w;
-                record(c, output->name, ch, first + h, w, value[at],
-                       output->value[i], &by);
-            }
+    record_part(c, &part);
 }
 
 void compare_outputs(Comparison *c, const float *const *got) {
@@ -153,6 +208,7 @@ void compare_outputs(Comparison *c, const float *const *got) {
     for (uint32_t i = 0; i < g->output.n; i++) {
         TensorId tensor = g->output.at[i];
         const float *value = c->reference.at[tensor.i];
+        refresh(c, tensor);
         if (!value || !got[i])
             continue;
         const Tensor *t = graph_tensor(g, tensor);

@@ -3,6 +3,7 @@
 #ifndef DRIVER_COMPARE_H
 #define DRIVER_COMPARE_H
 
+#include "graph/halfway.h"
 #include "driver/pipeline.h"
 #include "sim/sim.h"
 
@@ -16,6 +17,7 @@ typedef struct Mismatch {
 typedef struct Comparison {
     const Pipeline *pipeline;
     Values reference; /* by tensor of pipeline->original */
+    Halfway halfway;  /* codes of the listing that the reference took */
     bool *known;      /* by tensor: it has values */
     double *largest;  /* by tensor: greatest absolute value; < 0: not yet */
     double *scale;    /* by tensor: scales_of, where a tensor needs it */

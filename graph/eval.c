@@ -72,20 +72,35 @@ void eval_real(const Eval *e, EvalOp *op) {
         eval_activate(e, e->out_shape, e->out);
 }
 
+static Eval eval_of(Arena *scratch, const Graph *g, const Node *node,
+                    const float *const *in, float *out) {
+    return (Eval){.scratch = scratch,
+                  .g = g,
+                  .node = node,
+                  .in = in,
+                  .in_shape =
+                      node->n_in ? &graph_tensor(g, node->in[0])->shape : NULL,
+                  .out_shape = &graph_tensor(g, node->out[0])->shape,
+                  .out = out};
+}
+
 void graph_eval_node(Arena *scratch, const Graph *g, const Node *node,
                      const float *const *in, float *out) {
-    Eval e = {.scratch = scratch,
-              .g = g,
-              .node = node,
-              .in = in,
-              .out_shape = &graph_tensor(g, node->out[0])->shape,
-              .out = out};
-    if (node->n_in)
-        e.in_shape = &graph_tensor(g, node->in[0])->shape;
+    Eval e = eval_of(scratch, g, node, in, out);
     if (quant_is_at(g, node))
         eval_quantised(&e, eval_op[node->op]);
     else
         eval_real(&e, eval_op[node->op]);
+}
+
+bool graph_eval_numbers(Arena *scratch, const Graph *g, const Node *node,
+                        const float *const *in, float *out) {
+    Eval e = eval_of(scratch, g, node, in, out);
+    bool rounded = graph_tensor(g, node->out[0])->quant.type != QUANT_NONE &&
+                   quant_rule(g, node) == QUANT_REALS;
+    if (rounded)
+        eval_numbers(&e, eval_op[node->op]);
+    return rounded;
 }
 
 static void eval_node(Arena *scratch, const Graph *g, const Node *node,

@@ -83,6 +83,8 @@ void eval_real(const Eval *e, EvalOp *op);
 /* eval_quant.c: a node that reads or writes codes; `op`: the same node on real
  * numbers, without its activation. */
 void eval_quantised(const Eval *e, EvalOp *op);
+/* The numbers that its codes are rounded from, as if by `reals`. */
+void eval_numbers(const Eval *codes, EvalOp *op);
 /* eval_tensor.c */
 void eval_constant(const Eval *e);
 void eval_call(const Eval *e);

@@ -315,18 +315,22 @@ static const float *real_input(const Eval *e, uint32_t k) {
     return out;
 }
 
-static void reals(const Eval *codes, EvalOp *op) {
+void eval_numbers(const Eval *codes, EvalOp *op) {
     Eval e = *codes;
     const float **in = ARENA_ARRAY(e.scratch, const float *, e.node->n_in);
     for (uint32_t k = 0; k < e.node->n_in; k++)
         in[k] = real_input(codes, k);
     e.in = in;
     eval_real(&e, op);
-    const Quant *q = quant_of(&e, e.node->out[0]);
+}
+
+static void reals(const Eval *e, EvalOp *op) {
+    eval_numbers(e, op);
+    const Quant *q = quant_of(e, e->node->out[0]);
     if (q->type == QUANT_NONE)
         return;
-    for (uint64_t i = 0, n = shape_count(e.out_shape); i < n; i++)
-        e.out[i] = (float)quant_code(q, (double)e.out[i]);
+    for (uint64_t i = 0, n = shape_count(e->out_shape); i < n; i++)
+        e->out[i] = (float)quant_code(q, (double)e->out[i]);
 }
 
 static void by_table(const Codes *c) {

@@ -424,6 +424,10 @@ Values graph_eval(Arena *arena, const Graph *g, uint32_t n_inputs,
  * output. */
 void graph_eval_node(Arena *scratch, const Graph *g, const Node *node,
                      const float *const *in, float *out);
+/* Of one whose codes are rounded from real numbers (the rule `reals`), these
+ * numbers; false: it is none. */
+bool graph_eval_numbers(Arena *scratch, const Graph *g, const Node *node,
+                        const float *const *in, float *out);
 /* Seeded values for the network's inputs: in [-1, 1), or any codes. */
 const float *const *graph_seed_inputs(Arena *arena, const Graph *g,
                                       uint64_t seed, uint32_t *n);

@@ -178,7 +178,7 @@ static const Key rewrites_keys[] = {
         "and active memory take run in bands of rows or columns"),
     KEY("act_of_codes", read_bool, HwSpec, act_of_codes,
         "true: a function of the codes that a convolution makes, or another "
-        "quantisation, is computed from its sums"),
+        "quantisation, is computed from its sums (with a `container` alone)"),
     KEY("pool_behind_conv", read_bool, HwSpec, pool_behind_conv,
         "true: a max pool that engines run only behind a convolution "
         "gets one; 3x3 by 2 becomes 2x2 by 1 and 2x2 by 2"),
@@ -346,6 +346,15 @@ static void check_prices(Reader *r, const YamlNode *root) {
     }
 }
 
+/* A listing is held to the codes of the network, between layers, too. */
+static void check_act_of_codes(Reader *r, const YamlNode *root) {
+    if (r->spec->act_of_codes && !yaml_get(root, "container"))
+        diag_error(r->diag,
+                   read_loc(yaml_get(root, "rewrites"), "act_of_codes"),
+                   "codes would be others than the network's, and there is no "
+                   "`container`");
+}
+
 static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     uint32_t errors = diag_errors(diag);
     HwSpec *spec = ARENA_NEW(arena, HwSpec);
@@ -366,6 +375,7 @@ static const HwSpec *build(Arena *arena, Diag *diag, YamlNode *root) {
     if (root->kind == YAML_MAP)
         spec->format = format_read(arena, diag, spec, root);
     check_prices(&r, root);
+    check_act_of_codes(&r, root);
     check_dma(&r);
     check_operand_roles(&r, yaml_get(root, "engines"));
     pass_retired(diag, root);

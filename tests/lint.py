@@ -32,7 +32,7 @@ PUBLIC = {
     "hwspec/lines.h", "hwspec/program.h", "hwspec/template.h", "hwspec/emit.h",
     "hwspec/fields.def", "hwspec/limits.def", "hwspec/ops.def",
     "routines/routine.h", "routines/routines.def",
-    "graph/graph.h", "graph/quant.h", "graph/op_traits.h", "graph/ops.def",
+    "graph/graph.h", "graph/halfway.h", "graph/quant.h", "graph/op_traits.h", "graph/ops.def",
     "graph/elts.def",
     "frontends/frontend.h", "frontends/import.h", "frontends/samples.h",
     "quantise/quantise.h", "passes/legal.h", "passes/pass.h", "sched/sched.h", "filegen/filegen.h", "lanes/lanes.h",

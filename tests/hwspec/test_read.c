@@ -304,6 +304,9 @@ static void bad_sections(void **state) {
               "weight_cache: {pingpong: 3, full_rate: 2, half_rate: 1}\n"
               "engines:\n",
               "8:15: pingpong, full_rate, half_rate must not fall: 3, 2, 1\n");
+    check_bad("engines:\n", "rewrites: {act_of_codes: true}\nengines:\n",
+              "8:26: codes would be others than the network's, and there is no "
+              "`container`\n");
     check_bad("engines:\n  all: {runs: [conv], limits: {kernel.w: 1..14}}\n",
               "engines: [{runs: [conv]}]\n",
               "8:10: a map is expected here, not a list\n");
