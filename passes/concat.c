@@ -25,6 +25,8 @@ typedef struct Member {
     uint32_t path; /* greatest common divisor of the offsets; 0: all are 0 */
 } Member;
 
+enum { NOT_ASKED = -2 };
+
 static uint32_t channels(const Graph *g, TensorId tensor) {
     return shape_dim(&graph_tensor(g, tensor)->shape, 1);
 }
@@ -49,11 +51,13 @@ ConcatView concat_view(Arena *arena, const HwSpec *spec, const Graph *g) {
         .claim = ARENA_ARRAY(arena, uint32_t, g->tensor.n),
         .index = ARENA_ARRAY(arena, uint32_t, g->tensor.n),
         .others = ARENA_ARRAY(arena, uint32_t, g->tensor.n),
+        .engine = ARENA_ARRAY(arena, int32_t, g->node.n),
     };
     for (uint32_t t = 0; t < g->tensor.n; t++)
         view.claim[t] = NONE;
     for (uint32_t i = 0; i < g->node.n; i++) {
         const Node *node = &g->node.at[i];
+        view.engine[i] = NOT_ASKED;
         bool holds =
             node->op == OP_CONCAT && !concat_refuses(NULL, &view, node);
         for (uint32_t k = 0; !node->dead && k < node->n_in; k++)
@@ -159,13 +163,21 @@ bool concat_aligned(const HwSpec *spec, HwOp op, const Shape *shape,
     return true;
 }
 
+/* A tensor is a member of as many concats as list it. */
+static int32_t engine_of(const ConcatView *view, NodeId id) {
+    int32_t *known = &view->engine[id.i];
+    if (*known == NOT_ASKED)
+        *known = legal_engine(view->spec, view->g, graph_node(view->g, id));
+    return *known;
+}
+
 static const char *refuses_writer(Arena *arena, const ConcatView *view,
                                   const Member *m, TensorId t) {
     const Tensor *tensor = graph_tensor(view->g, t);
     const Node *writer = graph_node(view->g, tensor->producer);
     if (writer->op == OP_INPUT)
         return legal_say(arena, "member %s is a network input", tensor->name);
-    int32_t e = legal_engine(view->spec, view->g, writer);
+    int32_t e = engine_of(view, tensor->producer);
     if (e < 0)
         return legal_say(arena, "member %s comes from the host", tensor->name);
     const HwEngine *engine = &view->spec->engine[e];

@@ -388,19 +388,26 @@ int32_t legal_engine(const HwSpec *spec, const Graph *g, const Node *node) {
     return legal_judge(NULL, &candidate).engine;
 }
 
+/* `view` NULL: one is made. */
 static Legal check_concat(Arena *arena, const HwSpec *spec, const Graph *g,
-                          NodeId node) {
+                          const ConcatView *view, NodeId node) {
     Arena *scratch = arena_new("legal");
-    ConcatView view = concat_view(scratch, spec, g);
-    const char *reason = concat_refuses_any(arena, &view, node);
+    ConcatView own = {0};
+    if (!view)
+        own = concat_view(scratch, spec, g);
+    const char *reason = concat_refuses_any(arena, view ? view : &own, node);
     arena_free(scratch);
     if (reason)
         return legal_elsewhere(spec, graph_node(g, node), reason);
     return (Legal){-1, HW_OP_CONCAT, NULL};
 }
 
+static Legal check_in(Arena *arena, const HwSpec *spec, const Graph *g,
+                      const ConcatView *view, NodeId node);
+
 /* Whether the host makes what the node reads, be it in another shape. */
-static bool reads_host(const HwSpec *spec, const Graph *g, NodeId id) {
+static bool reads_host(const HwSpec *spec, const Graph *g,
+                       const ConcatView *view, NodeId id) {
     enum { MOST_SHAPES = 4 };
     const Node *node = graph_node(g, id);
     for (uint32_t i = 0; i < MOST_SHAPES && node->op == OP_RESHAPE; i++) {
@@ -408,22 +415,37 @@ static bool reads_host(const HwSpec *spec, const Graph *g, NodeId id) {
         node = graph_node(g, id);
     }
     return node->op != OP_RESHAPE && node->op != OP_INPUT &&
-           legal_check(NULL, spec, g, id).op == HW_OP_HOST;
+           check_in(NULL, spec, g, view, id).op == HW_OP_HOST;
 }
 
-Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
-                  NodeId node) {
+static Legal check_in(Arena *arena, const HwSpec *spec, const Graph *g,
+                      const ConcatView *view, NodeId node) {
     if (graph_node(g, node)->op == OP_INPUT)
         return (Legal){-1, HW_OP_HOST, NULL};
     if (graph_node(g, node)->n_in == 0)
         return (Legal){-1, HW_OP_HOST, "the host brings constants along"};
     if (graph_node(g, node)->op == OP_CONCAT)
-        return check_concat(arena, spec, g, node);
+        return check_concat(arena, spec, g, view, node);
     Candidate candidate = legal_candidate(spec, g, graph_node(g, node));
-    if (candidate.op == HW_OP_RESHAPE && reads_host(spec, g, node))
+    if (candidate.op == HW_OP_RESHAPE && reads_host(spec, g, view, node))
         return legal_elsewhere(spec, candidate.node,
                                "the host makes its operand");
     return legal_judge(arena, &candidate);
+}
+
+Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
+                  NodeId node) {
+    return check_in(arena, spec, g, NULL, node);
+}
+
+Legal *legal_check_all(Arena *arena, const HwSpec *spec, const Graph *g) {
+    Arena *scratch = arena_new("legal");
+    ConcatView view = concat_view(scratch, spec, g);
+    Legal *all = ARENA_ARRAY(arena, Legal, g->node.n + 1);
+    for (NodeId n = {0}; n.i < g->node.n; n.i++)
+        all[n.i] = check_in(arena, spec, g, &view, n);
+    arena_free(scratch);
+    return all;
 }
 
 static bool may_run_ahead(const Graph *g, const Uses *uses, const Node *node) {

@@ -32,6 +32,9 @@ HwOp legal_op(const Graph *g, NodeId node);
 Legal legal_check(Arena *arena, const HwSpec *spec, const Graph *g,
                   NodeId node);
 
+/* legal_check of each node of the graph, by node. */
+Legal *legal_check_all(Arena *arena, const HwSpec *spec, const Graph *g);
+
 /* Where a node runs that no engine takes as one of its own operations: a
  * processor (an engine that runs `layer`), else for this reason the host. */
 Legal legal_elsewhere(const HwSpec *spec, const Node *node, const char *reason);

@@ -46,6 +46,7 @@ typedef struct ConcatView {
     uint32_t *claim;  /* by tensor: the concat that may hold it in place */
     uint32_t *index;  /* by tensor: as which of its members */
     uint32_t *others; /* by tensor: readers besides that member */
+    int32_t *engine;  /* by node: as legal_engine, once it was asked for */
 } ConcatView;
 ConcatView concat_view(Arena *arena, const HwSpec *spec, const Graph *g);
 

@@ -357,15 +357,15 @@ static Builder builder_new(Arena *arena, ModelKind kind, const HwSpec *spec,
                  .g = g,
                  .replication = replication,
                  .uses = graph_uses(arena, g),
-                 .legal = ARENA_ARRAY(arena, Legal, g->node.n + 1),
+                 .legal = spec ? legal_check_all(arena, spec, g)
+                               : ARENA_ARRAY(arena, Legal, g->node.n + 1),
                  .number = ARENA_ARRAY(arena, uint32_t, g->node.n + 1),
                  .parent = ARENA_ARRAY(arena, TensorId, g->tensor.n + 1),
                  .part_c = ARENA_ARRAY(arena, uint32_t, g->tensor.n + 1),
                  .buf = ARENA_ARRAY(arena, uint32_t, g->tensor.n + 1),
                  .bytes = ARENA_ARRAY(arena, uint64_t, g->tensor.n + 1)};
-    for (NodeId n = {0}; n.i < g->node.n; n.i++)
-        b.legal[n.i] = spec ? legal_check(arena, spec, g, n)
-                            : (Legal){-1, HW_OP_HOST, NULL};
+    for (uint32_t n = 0; !spec && n < g->node.n; n++)
+        b.legal[n] = (Legal){-1, HW_OP_HOST, NULL};
     for (uint32_t t = 0; t < g->tensor.n; t++) {
         b.parent[t] = NO_TENSOR;
         b.buf[t] = ORDER_NONE;

@@ -485,10 +485,12 @@ static void pairs_part(Decisions *d) {
 }
 
 bool cascades_apply(Decisions *d) {
+    bool applied = true;
     pairs_part(d);
-    for (uint32_t i = 0; i < d->cascade.n; i++)
-        if (!cascade_apply(d, i))
-            return false;
-    cascades_refresh(d);
-    return true;
+    for (uint32_t i = 0; applied && i < d->cascade.n; i++)
+        applied = cascade_apply(d, i);
+    uses_make(d);
+    if (applied)
+        cascades_refresh(d);
+    return applied;
 }

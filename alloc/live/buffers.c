@@ -380,15 +380,19 @@ bool live_follow(const Decisions *d, Buffers *p, uint32_t index) {
 }
 
 bool live_alias(const Decisions *d, Buffers *p, uint32_t index, bool add) {
-    Buffers own = {.n_times = p->n_times};
+    if (!p->one)
+        p->one = ARENA_NEW(d->f->arena, Buffers);
+    Buffers *own = p->one;
     Spans room = {0};
+    own->n_times = p->n_times;
+    own->buf.n = own->owner.n = own->tied.n = 0;
     residencies_make(d, p, index);
-    alias_bufs(d, &own, index, &p->stays[index], &room);
-    for (uint32_t i = 0; i < own.buf.n; i++) {
-        uint64_t bytes = own.owner.at[i].least;
+    alias_bufs(d, own, index, &p->stays[index], &room);
+    for (uint32_t i = 0; i < own->buf.n; i++) {
+        uint64_t bytes = own->owner.at[i].least;
         if (bytes == UINT64_MAX)
             return false;
-        for (uint32_t t = own.buf.at[i].first; t < own.buf.at[i].end; t++)
+        for (uint32_t t = own->buf.at[i].first; t < own->buf.at[i].end; t++)
             p->live[t] = add ? p->live[t] + bytes : p->live[t] - bytes;
     }
     return true;

@@ -63,6 +63,7 @@ typedef struct Buffers {
     uint32_t *second_set; /* by node: the second set is so many behind that */
     VEC(Bounce) bounce;
     uint32_t split; /* step at which an alias class must change memory; NONE */
+    struct Buffers *one; /* room for those of one alias class */
 } Buffers;
 
 /* Of an alias class; none of one that is newer than the problem. */

@@ -223,7 +223,7 @@ static void alias_use(Decisions *d, AliasClass *alias) {
 
 void uses_make(Decisions *d) {
     for (uint32_t u = 0; u < d->alias.n; u++)
-        if (!d->alias.at[u].use)
+        if (!d->alias.at[u].use && !d->alias.at[u].dead)
             alias_use(d, &d->alias.at[u]);
 }
 

@@ -139,16 +139,13 @@ bool operand_freed(Decisions *d, NodeId node, TensorId t) {
     bool is_out = graph_tensor(f->g, t)->producer.i == node.i;
     if (is_out ? result_lands(d, node) : takes_rows(d, node, t))
         return true;
-    bool freed = true, any = false;
+    bool freed = true;
     while (freed && d->alias_of[t.i] != NONE) {
         const AliasClass *alias = &d->alias.at[d->alias_of[t.i]];
         if (!alias->concat || step > alias->complete || from_outside(f, t))
             break;
         freed = alias_dissolve(d, d->alias_of[t.i]);
-        any |= freed;
     }
-    if (any)
-        uses_make(d);
     return freed;
 }
 
@@ -215,7 +212,9 @@ static bool mode_holds(Decisions *d, NodeId id, uint64_t free) {
         if (whole > free || mode_pinned(d, id) > free - whole)
             return false;
     }
-    return operands_freed(d, id, &d->mode[id.i]);
+    bool freed = operands_freed(d, id, &d->mode[id.i]);
+    uses_make(d);
+    return freed;
 }
 
 /* The node's next way to run that is possible. */

@@ -11,7 +11,7 @@ bool interval_may_leave(const AliasClass *alias, uint32_t i);
 uint32_t evict_at(Decisions *d, const Buffers *p, uint32_t time);
 /* The concat's members become alias classes of their own, with their uses. */
 bool dissolve(Decisions *d, uint32_t alias);
-/* Those operands that the mode reads, or gives, in tiles. */
+/* As operand_freed, for those that the mode reads, or gives, in tiles. */
 bool operands_freed(Decisions *d, NodeId id, const Mode *mode);
 /* Whether the node reads or makes some of the alias class. */
 bool is_operand(const Decisions *d, const Node *node, uint32_t alias);

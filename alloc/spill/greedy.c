@@ -390,8 +390,8 @@ void start_again(Attempt *a) {
         styles_choose(&a->d);
     a->d.alias.n = 0;
     aliases_make(&a->d);
-    uses_make(&a->d);
     a->settled = modes_settle(&a->d);
+    uses_make(&a->d);
 }
 
 static void everything_leaves(Decisions *d) {

@@ -36,7 +36,7 @@ struct Attempt {
 /* ---- give_way.c, greedy.c: what is evicted, dissolved, tiled ---- */
 
 /* A volume that passes in tiles must not be part of a concat that is still
- * being filled: dissolves such. */
+ * being filled: dissolves such. The new alias classes have no uses yet. */
 bool operand_freed(Decisions *d, NodeId node, TensorId t);
 /* The modes that are set stay; false if they leave no way. */
 bool fit_around(Attempt *a);

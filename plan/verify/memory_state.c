@@ -3,11 +3,14 @@
  *
  * Input: placements that are written, bytes that are lost. Output: whether rows
  * of a placement are there.
- * Invariant: areas of one memory do not overlap in what they hold.
+ * Invariant: areas of one memory do not overlap in what they hold; what an area
+ * holds is in the order of its first channels.
  */
 #include "plan/verify/memory_state.h"
 
 #include "base/arith.h"
+
+#include <string.h>
 
 /* Channels [from, from + n_c) of a tensor that is no concat, from channel c of
  * the area on, pixels [at, end), counted row by row; pixel p is pixel p - base
@@ -18,10 +21,13 @@ typedef struct Held {
     uint64_t base, at, end;
 } Held;
 
+typedef VEC(Held) Helds;
+
 typedef struct Area {
-    uint64_t at, end;
+    uint64_t at, end; /* `end`: of whole granules */
     Volume whole;
-    VEC(Held) held;
+    Helds held;
+    uint32_t widest; /* nothing that it holds has more channels */
 } Area;
 
 typedef struct InMemory {
@@ -33,6 +39,7 @@ struct Areas {
     const Graph *g;
     const HwSpec *spec;
     InMemory *memory; /* by memory */
+    Helds pieces;     /* room */
 };
 
 /* ---- what a tensor is made of ---- */
@@ -157,9 +164,22 @@ static uint32_t held_outside(const Layout *layout, const Area *a, const Held *h,
     return n + held_cut(h, h->n_c - behind, behind, left + n);
 }
 
+/* In the order of first channels; most are already. */
+static void helds_sort(Helds *held) {
+    for (uint32_t i = 1; i < held->n; i++) {
+        Held h = held->at[i];
+        uint32_t k = i;
+        for (; k > 0 && held->at[k - 1].c > h.c; k--)
+            held->at[k] = held->at[k - 1];
+        held->at[k] = h;
+    }
+}
+
 static void area_clear(Areas *all, const Layout *layout, Area *a, Range bytes) {
     Held left[2];
     uint32_t n = a->held.n, kept = 0;
+    if (!ranges_meet((Range){a->at, a->end}, bytes))
+        return;
     for (uint32_t i = 0; i < n; i++) {
         Held old = a->held.at[i];
         uint32_t pieces = held_outside(layout, a, &old, bytes, left);
@@ -171,6 +191,7 @@ static void area_clear(Areas *all, const Layout *layout, Area *a, Range bytes) {
     for (uint32_t i = n; i < a->held.n; i++)
         a->held.at[kept++] = a->held.at[i];
     a->held.n = kept;
+    helds_sort(&a->held);
 }
 
 /* Everything in the bytes is lost, but for the volume of `keep`. */
@@ -221,9 +242,27 @@ static bool joins(const Held *old, const Held *now) {
            old->base == now->base && old->at <= now->end && now->at <= old->end;
 }
 
-/* Takes what it joins with out of the area. */
-static Held area_join(Area *area, Held now) {
-    for (uint32_t i = 0; i < area->held.n;) {
+/* The first that begins at channel c or behind it. */
+static uint32_t held_behind(const Area *area, uint64_t c) {
+    uint32_t lo = 0, hi = area->held.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (area->held.at[mid].c < c)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The first that may have channel c. */
+static uint32_t held_around(const Area *area, uint32_t c) {
+    return held_behind(area, c < area->widest ? 0 : c - area->widest + 1);
+}
+
+/* Takes what it joins with out of [*first, *end) of the area. */
+static Held area_join(Area *area, uint32_t first, uint32_t *end, Held now) {
+    for (uint32_t i = first; i < *end;) {
         const Held *old = &area->held.at[i];
         if (!joins(old, &now)) {
             i++;
@@ -231,29 +270,44 @@ static Held area_join(Area *area, Held now) {
         }
         now.at = old->at < now.at ? old->at : now.at;
         now.end = old->end > now.end ? old->end : now.end;
-        area->held.at[i] = area->held.at[--area->held.n];
-        i = 0;
+        memmove(&area->held.at[i], &area->held.at[i + 1],
+                (--area->held.n - i) * sizeof *old);
+        --*end;
+        i = first;
     }
     return now;
 }
 
+/* Puts the pieces where [first, end) of the area were. */
+static void area_splice(Areas *all, Area *area, uint32_t first, uint32_t end) {
+    const Helds *pieces = &all->pieces;
+    uint32_t behind = area->held.n - end, n = first + pieces->n + behind;
+    while (area->held.cap < n) {
+        area->held.at = vec_room(all->arena, area->held.at, area->held.cap,
+                                 &area->held.cap, sizeof *area->held.at);
+    }
+    memmove(area->held.at + first + pieces->n, area->held.at + end,
+            behind * sizeof *area->held.at);
+    memcpy(area->held.at + first, pieces->at,
+           pieces->n * sizeof *area->held.at);
+    area->held.n = n;
+}
+
 static void area_put(Areas *all, Area *area, Held now) {
     Held left[4];
-    now = area_join(area, now);
-    uint32_t n = area->held.n;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        Held old = area->held.at[i];
-        uint32_t pieces = held_left(&old, &now, left);
-        if (pieces > 0)
-            area->held.at[kept++] = left[0];
-        for (uint32_t k = 1; k < pieces; k++)
-            vec_push(all->arena, &area->held, left[k]);
+    uint32_t first = held_around(area, now.c);
+    uint32_t end = held_behind(area, (uint64_t)now.c + now.n_c);
+    now = area_join(area, first, &end, now);
+    all->pieces.n = 0;
+    for (uint32_t i = first; i < end; i++) {
+        uint32_t n = held_left(&area->held.at[i], &now, left);
+        for (uint32_t k = 0; k < n; k++)
+            vec_push(all->arena, &all->pieces, left[k]);
     }
-    for (uint32_t i = n; i < area->held.n; i++)
-        area->held.at[kept++] = area->held.at[i];
-    area->held.n = kept;
-    vec_push(all->arena, &area->held, now);
+    vec_push(all->arena, &all->pieces, now);
+    helds_sort(&all->pieces);
+    area_splice(all, area, first, end);
+    area->widest = larger32(area->widest, now.n_c);
 }
 
 /* ---- pixels ---- */
@@ -344,11 +398,13 @@ static void leaf_put(Areas *all, Area *area, const Placement *p,
 /* A piece that has pixel `at` of channel `c` of the area for the leaf. */
 static const Held *piece_at(const Area *area, const BaseTensor *leaf,
                             uint32_t c, uint64_t base, uint64_t at) {
-    for (uint32_t i = 0; i < area->held.n; i++) {
+    for (uint32_t i = held_around(area, c); i < area->held.n; i++) {
         const Held *h = &area->held.at[i];
+        if (h->c > c)
+            return NULL;
         if (same_tensor(h->tensor, leaf->tensor) &&
-            h->c - h->from == leaf->c - leaf->from && h->c <= c &&
-            c < h->c + h->n_c && h->base == base && h->at <= at && at < h->end)
+            h->c - h->from == leaf->c - leaf->from && c < h->c + h->n_c &&
+            h->base == base && h->at <= at && at < h->end)
             return h;
     }
     return NULL;
@@ -391,8 +447,9 @@ static void part_put(Areas *all, const Placement *p, Part part, bool lost) {
     areas_clear(all, p->memory, areas_bytes(all, p), p);
     Area *area = area_find(all, p);
     if (!area) {
-        Area fresh = {
-            .at = p->offset, .end = p->offset + p->bytes, .whole = p->whole};
+        const Layout *layout = all->spec->memory[p->memory].layout;
+        Range bytes = part_bytes(layout, &p->whole, p->offset, 0, p->whole.c);
+        Area fresh = {.at = p->offset, .end = bytes.end, .whole = p->whole};
         vec_push(all->arena, &all->memory[p->memory].at, fresh);
         area = area_find(all, p);
     }
