@@ -334,9 +334,18 @@ static bool read_styles(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
+/* The first of the memories in which weights do not wait to be loaded. */
+static const HwMemory *holds_no_weights(const HwSpec *spec, uint32_t set) {
+    for (uint32_t m = 0; m < spec->n_memories; m++)
+        if (set >> m & 1 && spec->memory[m].role != HW_BACKING &&
+            spec->memory[m].role != HW_CONSTANTS)
+            return &spec->memory[m];
+    return NULL;
+}
+
 /* A memory outside, or a list of them. */
 static bool read_weights_from(Reader *r, YamlNode *node, void *out) {
-    uint32_t set, active = (UINT32_C(1) << r->spec->n_active) - 1;
+    uint32_t set;
     int32_t one;
     bool list = node->kind == YAML_LIST;
     if (list ? !read_memory_set(r, node, &set)
@@ -345,11 +354,15 @@ static bool read_weights_from(Reader *r, YamlNode *node, void *out) {
     set = list ? set : UINT32_C(1) << one;
     if (list && !set)
         diag_error(r->diag, node->loc, "weights come from somewhere");
-    if (set & active)
+    const HwMemory *wrong = holds_no_weights(r->spec, set);
+    if (wrong)
         diag_error(r->diag, node->loc,
-                   "weights come from outside active memory");
+                   "weights come from a memory of role %s or %s: `%s` is of "
+                   "role %s",
+                   hw_role_name[HW_BACKING], hw_role_name[HW_CONSTANTS],
+                   wrong->name, hw_role_name[wrong->role]);
     *(uint32_t *)out = set;
-    return set && !(set & active);
+    return set && !wrong;
 }
 
 static int32_t first_of(uint32_t set) {
@@ -376,8 +389,10 @@ static const Key tiling_keys[] = {
         "when its engine has done those before it and they touch its bytes no "
         "more; else they run step by step"),
     KEY("weights_from", read_weights_from, TilingKeys, weights_in,
-        "software: memory from which weights are loaded into active memory, "
-        "where engines read them, or a list: each block lies in one of these; "
+        "software: backing memory, or one of role constants, from which "
+        "weights "
+        "are loaded into active memory, where engines read them, or a list: "
+        "each block lies in one of these; "
         "else engines have them; needs `queue`"),
     KEY("always", read_run_ops, TilingKeys, always,
         "hardware: operators of the styles that never run whole, so that all "

@@ -45,7 +45,7 @@ WRONG = {
                   "`ddr`"),
     "wt_in wt_first": ("wt_first", "does not tell `weights.memory`"),
     "weights_from: [": ("queue: 0, weights_from: [", "queue"),
-    "[flash, ddr1]": ("[am, ddr1]", "outside active memory"),
+    "[flash, ddr1]": ("[am, ddr1]", "`am` is of role active"),
 }
 
 

@@ -137,7 +137,9 @@ def unplaceable(folder):
     cases = ((old, old.replace("in: [inp]", "in: [wgt]"),
               "needs an active memory for its operand `in`"),
              (old, "operands: {tables: [inp]}", "unknown key `tables`"),
-             ("  weights_from: dram\n", "", "nothing loads `wgt`"))
+             ("  weights_from: dram\n", "", "nothing loads `wgt`"),
+             ("weights_from: dram", "weights_from: wgt",
+              "`wgt` is of role weights"))
     wrong = []
     for old, new, message in cases:
         path = os.path.join(folder, "bad.yaml")
