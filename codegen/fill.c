@@ -418,6 +418,8 @@ void set_weights(const Filler *e, HwFields *f, const Action *action) {
     set(f, HW_F_WEIGHTS_LAST, (int64_t)b->c + b->n_c - 1);
     set(f, HW_F_WEIGHTS_TAPS, b->taps);
     set(f, HW_F_WEIGHTS_IN, b->in_c);
+    set(f, HW_F_WEIGHTS_TAP_FIRST, b->kernel.first);
+    set(f, HW_F_WEIGHTS_TAP_LAST, (int64_t)b->kernel.first + b->kernel.n - 1);
     set(f, HW_F_WEIGHTS_MEMORY, e->spec->memory[b->from].id);
 }
 

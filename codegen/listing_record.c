@@ -158,6 +158,10 @@ static void put_operand(JsonOut *out, const HwSpec *spec,
         json_out_number(out, "first_channel", o->first_channel);
     if (weights && o->some_inputs)
         json_out_number(out, "first_input", o->first_input);
+    if (weights && o->some_taps) {
+        json_out_number(out, "first_tap", o->first_tap);
+        json_out_number(out, "last_tap", o->last_tap);
+    }
     if (!constants)
         json_out_number(out, "columns", o->cols);
     if (!constants) {

@@ -28,8 +28,10 @@ typedef struct RecordOperand {
     Quant quant;
     uint32_t first_channel; /* weights: of the layer's output channels */
     uint32_t first_input;   /* ... of its input channels, */
-    bool some_inputs;       /* ... where it may be some of them */
-    uint64_t address;       /* bytes: of its first element */
+    bool some_inputs;       /* ... where it may be some of them, */
+    bool some_taps;         /* ... and these taps of their kernel */
+    uint32_t first_tap, last_tap;
+    uint64_t address; /* bytes: of its first element */
     bool strided; /* element (c, h, w) lies stride[0] * c + stride[1] * h +
                    * stride[2] * w bytes further; 0 along what it has one of */
     uint64_t stride[3];

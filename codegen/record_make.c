@@ -111,6 +111,7 @@ static void add_operand(Record *r, RecordOperand operand) {
 static RecordOperand weights_of(const Maker *m, const Action *a) {
     const WeightBlock *b = &m->plan->block[a->weights - 1];
     Volume whole = {.c = b->n_c, .h = 1, .w = b->taps};
+    bool adds = hwspec_adds_up(m->spec, a->legal.op, a->legal.engine);
     uint64_t element = m->spec->memory[m->spec->weights].layout->element;
     return (RecordOperand){
         .role = "weights",
@@ -123,7 +124,10 @@ static RecordOperand weights_of(const Maker *m, const Action *a) {
         .cols = b->taps,
         .first_channel = b->c,
         .first_input = b->in_c,
-        .some_inputs = hwspec_adds_up(m->spec, a->legal.op, a->legal.engine),
+        .some_inputs = adds,
+        .some_taps = adds && m->spec->insns->tells_taps,
+        .first_tap = b->kernel.first,
+        .last_tap = b->kernel.first + b->kernel.n - 1,
         .address = b->offset,
         .strided = true,
         .stride = {b->taps * element, 0, element}};

@@ -36,6 +36,9 @@ class Machine:
             data = file.read()
         self.shape = {c["layer"]: c["shape"] for c in manifest["constants"]
                       if c["role"] == "weight"}
+        self.area = {r["layer"]: o["rows"] * o["columns"]
+                     for r in self.listing["records"] for o in r["operands"]
+                     if (r["operation"], o["role"]) == ("fc", "in")}
         self.constant = {
             (c["layer"], c["role"]): struct.unpack_from(
                 f"<{math.prod(c['shape'])}{LETTER[c['type']]}", data, c["offset"])
@@ -68,22 +71,31 @@ def windows(fields, a, out):
     """Of each pixel of the result, tap by tap, its place in a channel of the
     operand, or None outside."""
     kw, kh, sw, sh, pw, ph = (fields.get(f, 0) for f in WINDOW)
+    dw, dh = fields.get("dilation.w", 1), fields.get("dilation.h", 1)
     for row in range(out["rows"]):
         for column in range(out["columns"]):
-            taps = [(row * sh - ph + i, column * sw - pw + k)
+            taps = [(row * sh - ph + i * dh, column * sw - pw + k * dw)
                     for i in range(kh) for k in range(kw)]
             yield [y * a["columns"] + x if 0 <= y < a["rows"] and 0 <= x < a["columns"]
                    else None for y, x in taps]
 
 
-def block(constant, weights, shape):
-    """Of [out][in][tap] those of some output channels, and of some input ones."""
-    taps, each = math.prod(shape[1:]), math.prod(shape[2:])
-    first = weights.get("first_input", 0) * each
+def tap_range(weights, area):
+    first = weights.get("first_tap", 0)
+    return first, weights.get("last_tap", area - 1) + 1
+
+
+def block(constant, weights, shape, each):
+    """Of [out][in][tap] those of some output channels, of some input ones, and
+    of some taps, `each` of a channel."""
+    taps = math.prod(shape[1:])
+    first, end = tap_range(weights, each)
+    at = weights.get("first_input", 0)
+    inputs = range(at, at + weights["taps"] // (end - first))
     channels = range(weights["first_channel"],
                      weights["first_channel"] + weights["channels"])
-    return [v for c in channels
-            for v in constant[c * taps + first:c * taps + first + weights["taps"]]]
+    return [v for c in channels for i in inputs
+            for v in constant[c * taps + i * each + first:c * taps + i * each + end]]
 
 
 def products(m, record, fields, a, out, weights):
@@ -99,6 +111,9 @@ def products(m, record, fields, a, out, weights):
     bias = m.constant.get((layer, "bias")) if part["first"] else None
     bias = bias[first:] if bias else [0] * n
     places = list(windows(fields, a, out)) if fields.get("kernel.w") else [range(size)]
+    if weights:
+        first_tap, end = tap_range(weights, len(places[0]))
+        places = [taps[first_tap:end] for taps in places]
     taps, results = len(w) // n, []
     columns = [[x[c * size + p] if p is not None else 0
                 for c in range(a["channels"]) for p in pixel] for pixel in places]
@@ -154,8 +169,10 @@ def run(m, record):
     kept = operand.get("sums") or out
     what = m.host[layer] if record["operation"] == "host" else record["operation"]
     if what == "load_weights":
-        m.put(weights, block(m.constant[record["constants"], "weight"], weights,
-                             m.shape[record["constants"]]))
+        source = record["constants"]
+        shape = m.shape[source]
+        each = m.area.get(source, 1) if len(shape) == 2 else math.prod(shape[2:])
+        m.put(weights, block(m.constant[source, "weight"], weights, shape, each))
     elif what in ("load", "store"):
         m.put(out, m.get(a))
     elif what in ("conv", "fc"):

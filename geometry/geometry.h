@@ -58,6 +58,10 @@ uint64_t row_elements(const Graph *g, TensorId tensor);
 uint64_t row_work(const Graph *g, const Node *node);
 /* Weights of an output channel. */
 uint32_t weight_taps(const Graph *g, const Node *node);
+/* Weights of an output and an input channel: taps of the kernel, or pixels. */
+uint32_t kernel_area(const Graph *g, const Node *node);
+/* ... of a row of these. */
+uint32_t kernel_width(const Graph *g, const Node *node);
 /* Seconds that bytes take from or to backing memory, bursts and latency aside;
  * 0 if nobody knows. */
 double bytes_seconds(const HwSpec *spec, double bytes);

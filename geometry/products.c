@@ -20,12 +20,28 @@ uint64_t row_work(const Graph *g, const Node *node) {
     return work;
 }
 
+static bool convolves(const Node *node) {
+    return node->op == OP_CONV || node->op == OP_CONV_POOL ||
+           node->op == OP_DECONV;
+}
+
+uint32_t kernel_width(const Graph *g, const Node *node) {
+    return node->op == OP_FC ? plan_volume(g, node->in[0]).w
+           : convolves(node) ? node->attr.conv.kernel[1]
+                             : 1;
+}
+
+uint32_t kernel_area(const Graph *g, const Node *node) {
+    uint32_t rows = node->op == OP_FC ? plan_volume(g, node->in[0]).h
+                    : convolves(node) ? node->attr.conv.kernel[0]
+                                      : 1;
+    return rows * kernel_width(g, node);
+}
+
 uint32_t weight_taps(const Graph *g, const Node *node) {
     Volume in = plan_volume(g, node->in[0]);
-    if (node->op == OP_FC)
-        return in.c * in.h * in.w;
-    const ConvAttr *c = &node->attr.conv;
-    return c->kernel[0] * c->kernel[1] * (in.c / (c->groups ? c->groups : 1));
+    uint32_t groups = node->op == OP_FC ? 1 : node->attr.conv.groups;
+    return kernel_area(g, node) * (in.c / (groups ? groups : 1));
 }
 
 double bytes_seconds(const HwSpec *spec, double bytes) {

@@ -116,6 +116,8 @@ struct HwInsnSet {
                          * they are a part, and from which channel on */
     bool tells_columns; /* loads and stores say which columns they move */
     bool tells_sums;    /* where sums lie in their memory */
+    uint64_t tells_taps; /* bits of operations that go on with sums: of which
+                          * taps of a kernel weights are */
 };
 
 typedef struct HwValue {

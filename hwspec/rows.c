@@ -560,6 +560,7 @@ const HwInsnSet *rows_read(Arena *arena, Diag *diag, const HwSpec *partial,
     set->tells_parts = rows_tell_parts(partial, set);
     set->tells_columns = rows_tell_columns(set);
     set->tells_sums = rows_tell_sums(partial, set);
+    set->tells_taps = rows_tell_taps(partial, set);
     if (diag_errors(diag) == before && set->n)
         rows_check(diag, partial, set);
     return set;

@@ -33,6 +33,9 @@ bool rows_tell_parts(const HwSpec *spec, const HwInsnSet *set);
 /* Whether loads and stores tell the columns that they move. */
 bool rows_tell_columns(const HwInsnSet *set);
 bool rows_tell_sums(const HwSpec *spec, const HwInsnSet *set);
+/* Bits of operations that go on with sums, and tell of which taps of the kernel
+ * weights are, as loads of weights do. */
+uint64_t rows_tell_taps(const HwSpec *spec, const HwInsnSet *set);
 void rows_check(Diag *diag, const HwSpec *spec, const HwInsnSet *set);
 /* rows_told.c, of whole machines: rows tell the places, copies and tiles
  * without which a listing says something else. */

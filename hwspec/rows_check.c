@@ -324,6 +324,25 @@ static void check_sums_told(Diag *diag, const HwSpec *spec,
             need_fields(diag, row_for(set, (HwOp)op), &field, 1, why);
 }
 
+static const HwField tap_fields[] = {HW_F_WEIGHTS_TAP_FIRST,
+                                     HW_F_WEIGHTS_TAP_LAST};
+
+/* Convolutions that go on with sums, and loads: all say of which taps weights
+ * are, or none. */
+static void check_taps_told(Diag *diag, const HwSpec *spec,
+                            const HwInsnSet *set) {
+    const char *why = "another row tells of which taps weights are";
+    const HwOp op = HW_OP_CONV;
+    bool any = false;
+    for (uint32_t i = 0; i < set->n; i++)
+        for (int k = 0; k < 2; k++)
+            any |= has(&set->row[i], tap_fields[k]);
+    if (!any || !hwspec_adds_up(spec, op, hwspec_engine(spec, op)))
+        return;
+    need_fields(diag, row_for(set, op), tap_fields, 2, why);
+    need_fields(diag, row_for(set, HW_OP_LOAD_WEIGHTS), tap_fields, 2, why);
+}
+
 /* Sums that go on are told, as is of which input channels weights are. */
 static void check_sums(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     static const HwField field[] = {HW_F_WEIGHTS_IN, HW_F_SUMS_FIRST,
@@ -338,6 +357,7 @@ static void check_sums(Diag *diag, const HwSpec *spec, const HwInsnSet *set) {
     if (any)
         need_fields(diag, row_for(set, HW_OP_LOAD_WEIGHTS), field, 1, why);
     check_sums_told(diag, spec, set);
+    check_taps_told(diag, spec, set);
 }
 
 /* Biases that are loaded have a row that loads them, and readers. */
@@ -475,6 +495,21 @@ static void check_told(Diag *diag, const HwInsnSet *set) {
             for (uint32_t k = 0; k < set->row[i].serve[s].n; k++)
                 check_when(diag, &set->row[i], set->row[i].serve[s].op,
                            &set->row[i].serve[s].when[k]);
+}
+
+static bool tells_taps(const HwRow *row) {
+    return row && has(row, tap_fields[0]) && has(row, tap_fields[1]);
+}
+
+uint64_t rows_tell_taps(const HwSpec *spec, const HwInsnSet *set) {
+    uint64_t told = 0;
+    if (!tells_taps(row_for(set, HW_OP_LOAD_WEIGHTS)))
+        return 0;
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+        if (hwspec_adds_up(spec, (HwOp)op, hwspec_engine(spec, (HwOp)op)) &&
+            tells_taps(row_for(set, (HwOp)op)))
+            told |= UINT64_C(1) << op;
+    return told;
 }
 
 bool rows_tell_sums(const HwSpec *spec, const HwInsnSet *set) {

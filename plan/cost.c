@@ -38,12 +38,15 @@ static uint64_t pool_taps(const Graph *g, const Node *node) {
                         : (uint64_t)pool->kernel[0] * pool->kernel[1];
 }
 
+/* Of the taps that it adds up. */
 static uint64_t conv_inner(const HwSpec *spec, const HwEngine *engine,
-                           const Node *node, uint32_t channels) {
+                           const Node *node, uint32_t channels,
+                           KernelTaps taps) {
     const ConvAttr *conv = &node->attr.conv;
     uint32_t groups = conv->groups ? conv->groups : 1;
+    uint32_t columns = taps.n < conv->kernel[1] ? taps.n : conv->kernel[1];
     return hwspec_conv_steps(spec, engine, NULL, channels / groups,
-                             conv->kernel[0], conv->kernel[1]);
+                             taps.n / columns, columns);
 }
 
 static Attention attention_of(const Graph *g, const Node *node) {
@@ -62,7 +65,8 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     const HwEngine *engine = &spec->engine[a->legal.engine];
     const Node *node = graph_node(g, a->node);
     Volume in = plan_volume(g, node->in[0]);
-    in.c = action_addends(plan, a).n;
+    Addends addends = action_addends(plan, a);
+    in.c = addends.n;
     uint64_t inner = 1;
     uint32_t rows = a->rows, cols = a->cols;
     if (a->legal.op == HW_OP_ATTENTION) {
@@ -75,15 +79,14 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
     }
     if (node->op == OP_CONV || node->op == OP_CONV_POOL ||
         node->op == OP_DECONV)
-        inner = conv_inner(spec, engine, node, in.c);
+        inner = conv_inner(spec, engine, node, in.c, addends.kernel);
     else if (node->op == OP_MIX)
         inner = hwspec_inner_steps(spec, engine, NULL,
                                    in.c / node->attr.mix.groups, 1);
     else if (node->op == OP_POOL)
         inner = hwspec_inner_steps(spec, engine, NULL, 1, pool_taps(g, node));
     else if (node->op == OP_FC)
-        inner =
-            hwspec_inner_steps(spec, engine, NULL, in.c, (uint64_t)in.h * in.w);
+        inner = hwspec_inner_steps(spec, engine, NULL, in.c, addends.kernel.n);
     return hwspec_engine_cycles(spec, engine, plan->placement[a->out].n_c, rows,
                                 cols,
                                 inner * hwspec_passes(engine, a->legal.op));

@@ -46,13 +46,19 @@ typedef enum ActionKind {
     ACTION_BIAS     /* block `bias` of `node` -> its memory */
 } ActionKind;
 
+/* Taps of a kernel, row by row: whole rows, or some of one row. */
+typedef struct KernelTaps {
+    uint32_t first, n;
+} KernelTaps;
+
 /* Weights of a layer's output channels [c, c + n_c), `taps` of each, which are
- * those of some of its input channels, in the memory for weights, from one load
- * on. */
+ * those of some of its input channels and taps, in the memory for weights, from
+ * one load on. */
 typedef struct WeightBlock {
     NodeId node;
     uint32_t c, n_c, taps;
     uint32_t in_c; /* the first of their input channels */
+    KernelTaps kernel;
     uint32_t from; /* memory that it is loaded from */
     uint64_t offset, bytes;
 } WeightBlock;
@@ -81,6 +87,7 @@ typedef struct Action {
     uint32_t weights;   /* WEIGHTS, RUN: 1 + number of the block; 0: none */
     uint32_t bias;      /* BIAS, RUN: likewise */
     uint32_t sums;      /* RUN: 1 + number of a place in the memory of sums */
+    KernelTaps kernel;  /* RUN: those that it adds up; n 0: all */
     /* LOAD, STORE, COPY: rows moved, in the whole tensor. RUN: rows of the
      * output that this tile computes; the whole height for a whole node. */
     uint32_t row, rows;
@@ -230,9 +237,12 @@ typedef struct PlanStepUse {
 } PlanStepUse;
 uint32_t plan_step_use(Arena *arena, const Plan *plan, const PlanStepUse **out);
 
-/* Input channels that a run adds up, of those that its node has. */
+/* Input channels that a run adds up, of those that its node has; and taps of
+ * each, of those of its kernel. */
 typedef struct Addends {
     uint32_t first, n, all;
+    KernelTaps kernel;
+    uint32_t area;
 } Addends;
 static inline Addends action_addends(const Plan *plan, const Action *a) {
     const Graph *g = plan->schedule->graph;
@@ -241,13 +251,33 @@ static inline Addends action_addends(const Plan *plan, const Action *a) {
     uint32_t all = plan_volume(g, node->in[0]).c;
     bool some = (node->op == OP_CONV && node->attr.conv.groups < 2) ||
                 node->op == OP_FC;
-    return some ? (Addends){in->c, in->n_c, all} : (Addends){0, all, all};
+    uint32_t area = kernel_area(g, node);
+    Addends x = {0, all, all, {0, area}, area};
+    if (some) {
+        x.first = in->c;
+        x.n = in->n_c;
+    }
+    if (a->kernel.n)
+        x.kernel = a->kernel;
+    return x;
 }
 static inline bool addends_begin(Addends x) {
-    return x.first == 0;
+    return x.first == 0 && x.kernel.first == 0;
 }
 static inline bool addends_end(Addends x) {
-    return x.first + x.n == x.all;
+    return x.first + x.n == x.all && x.kernel.first + x.kernel.n == x.area;
+}
+/* Whether they are those behind `x`: taps of the same channels, then others. */
+static inline bool addends_follow(Addends x, Addends then) {
+    uint32_t tap = x.kernel.first + x.kernel.n;
+    return tap == x.area ? then.kernel.first == 0 && then.first == x.first + x.n
+                         : then.kernel.first == tap && then.first == x.first &&
+                               then.n == x.n;
+}
+/* Of so many products of whole channels those that it makes. */
+static inline uint64_t addends_share(Addends x, uint64_t products) {
+    uint64_t some = products / x.all * x.n + products % x.all * x.n / x.all;
+    return some / x.area * x.kernel.n + some % x.area * x.kernel.n / x.area;
 }
 
 /* Sums of a run on an engine that keeps them in a memory of their own: with so

@@ -52,8 +52,13 @@ static void print_rows(Text *text, const Action *a) {
 
 static void print_block(Text *text, const Plan *plan, const Action *a) {
     const WeightBlock *b = &plan->block[a->weights - 1];
-    text_addf(text, " weights %u..%u from %u at 0x%llx bytes %llu", b->c,
-              b->c + b->n_c - 1, b->in_c, (unsigned long long)b->offset,
+    const Graph *g = plan->schedule->graph;
+    text_addf(text, " weights %u..%u from %u", b->c, b->c + b->n_c - 1,
+              b->in_c);
+    if (b->kernel.n < kernel_area(g, graph_node(g, b->node)))
+        text_addf(text, " taps %u..%u", b->kernel.first,
+                  b->kernel.first + b->kernel.n - 1);
+    text_addf(text, " at 0x%llx bytes %llu", (unsigned long long)b->offset,
               (unsigned long long)b->bytes);
 }
 

@@ -87,7 +87,7 @@ static uint64_t run_work(const Plan *plan, const Action *a) {
     Volume v = plan_volume(g, node->out[0]);
     uint32_t channels = plan->placement[a->out].n_c;
     Addends x = action_addends(plan, a);
-    uint64_t row = row_work(g, node) / v.w * a->cols / x.all * x.n;
+    uint64_t row = addends_share(x, row_work(g, node) / v.w * a->cols);
     return channels < v.c ? row / v.c * channels * a->rows : row * a->rows;
 }
 
@@ -159,8 +159,8 @@ static uint64_t run_products(const Plan *plan, const Action *a) {
     Volume v = plan_volume(g, node->out[0]);
     uint64_t all = (uint64_t)v.c * v.h * v.w;
     uint64_t made = (uint64_t)plan->placement[a->out].n_c * a->rows * a->cols;
-    Addends x = action_addends(plan, a);
-    return share(share(graph_products(g, node), made, all), x.n, x.all);
+    return addends_share(action_addends(plan, a),
+                         share(graph_products(g, node), made, all));
 }
 
 Products plan_products(const Plan *plan) {

@@ -127,7 +127,9 @@ static bool agrees_whole(const Place *reader, const Place *writer) {
 /* The same weight of the same layer. */
 static bool agrees_weights(const Place *reader, const Place *writer) {
     if (!reader->weights_of || !writer->weights_of || reader->w != writer->w ||
-        reader->col != writer->col || strcmp(reader->role, writer->role) != 0 ||
+        reader->col != writer->col || reader->taps.n != writer->taps.n ||
+        reader->taps.first != writer->taps.first ||
+        strcmp(reader->role, writer->role) != 0 ||
         strcmp(reader->weights_of, writer->weights_of) != 0)
         return false;
     return reader->start + (uint64_t)writer->row * writer->w ==

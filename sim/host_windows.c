@@ -143,8 +143,8 @@ static bool run_pool(const HostCall *call) {
 static uint32_t conv_size(const HostLayer *layer, const Window *w, uint32_t in,
                           uint32_t axis) {
     uint64_t reach = (uint64_t)(w->kernel - 1) * w->dilation + 1;
-    uint64_t padded =
-        (uint64_t)in + w->pad + host_count(layer, "pad_end", axis, w->pad);
+    uint64_t padded = in + (uint64_t)w->pad +
+                      host_count(layer, "pad_end", axis, (uint32_t)w->pad);
     return padded < reach ? 1 : (uint32_t)((padded - reach) / w->stride + 1);
 }
 

@@ -28,6 +28,11 @@ typedef struct Box {
     uint32_t row, rows, col, cols;
 } Box;
 
+/* Of a kernel, row by row. */
+typedef struct Taps {
+    uint32_t first, n;
+} Taps;
+
 typedef struct Place {
     uint32_t memory;
     uint32_t c, h, w;  /* of the operand */
@@ -39,6 +44,7 @@ typedef struct Place {
                              * output channel `row` and input channel `col` on;
                              * or what else of it is no volume: */
     const char *role;       /* "weights", "bias", "sums"; a literal */
+    Taps taps;              /* of weights, where instructions tell them */
     bool part;              /* it is said to be part of the channels of */
     Volume whole;           /* ... this, as far as the instruction says */
     Volume inside;          /* the enclosing volume, and the operand's first */

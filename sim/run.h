@@ -96,6 +96,7 @@ typedef struct Run {
     VEC(struct StagedLayer *) staged;
     Map *staged_at; /* by channels and layer: its index; NULL: none yet */
     Map *deconvs;   /* layers that deconvolutions make; likewise */
+    Map *products;  /* inner products: pixels of their operand; likewise */
     uint64_t staged_once;        /* elements */
     VEC(struct PartSums *) sums; /* sums.c */
 

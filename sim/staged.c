@@ -107,9 +107,30 @@ bool staged_place(Run *run, const char *layer, uint32_t memory, uint64_t at,
 struct StagedLayer {
     const char *layer;
     uint32_t n;
-    uint64_t *upto; /* by channel: so many of its weights, the first ones */
+    uint64_t *upto; /* by channel: so many of its weights, in their order */
     bool deconv;
 };
+
+/* Pixels that the layer reads of an input channel, if it is an inner product;
+ * else 0. */
+static uint32_t pixels_of(Run *run, const char *layer) {
+    const Listing *listing = run->listing;
+    bool listed = run->products != NULL;
+    if (!listed)
+        run->products = map_new(run->hold);
+    for (uint32_t i = 0; i < listing->n && !listed; i++) {
+        HwFields f;
+        if (insn_op(run->spec, &listing->insn[i]) != HW_OP_FC)
+            continue;
+        insn_fields(run->spec, &listing->insn[i], &f);
+        int64_t w = f.set[HW_F_IN_W] ? f.num[HW_F_IN_W] : 1;
+        int64_t h = f.set[HW_F_IN_H] ? f.num[HW_F_IN_H] : w;
+        bool may = w > 0 && h > 0 && w <= UINT16_MAX && h <= UINT16_MAX;
+        map_put(run->products, work_layer(run, &listing->insn[i], HW_OP_FC),
+                may ? (uint32_t)(w * h) : 0);
+    }
+    return map_get(run->products, layer, 0);
+}
 
 static bool is_deconv(Run *run, const char *layer) {
     const Listing *listing = run->listing;
@@ -149,28 +170,36 @@ static struct StagedLayer *layer_known(Run *run, const char *layer,
 }
 
 /* Weights of an output channel behind each other: all of them, and those of one
- * input channel. */
-typedef struct Taps {
-    uint64_t all, each;
-} Taps;
+ * input channel, of which a block has some. */
+typedef struct Row {
+    uint64_t all, each, first, some;
+} Row;
 
-static Taps taps_of(Run *run, const Work *w) {
+/* What an instruction says of taps is what it has of each input channel. */
+static Row row_of(Run *run, const Work *w) {
     const Blob *blob = blob_find(run, w->layer, "weight");
     const Shape *shape = blob ? &blob->value.shape : NULL;
     uint64_t own = w->weights_at.w;
     if (!shape || !shape_dim(shape, 0) || !w->partial ||
         deconv_known(run, w->layer))
-        return (Taps){own, 1};
+        return (Row){own, 1, 0, 1};
     uint64_t each = 1;
     for (uint32_t i = 2; i < shape->rank; i++)
         each *= shape_dim(shape, i);
-    return (Taps){shape_count(shape) / shape_dim(shape, 0), each};
+    uint64_t all = shape_count(shape) / shape_dim(shape, 0);
+    uint32_t pixels = shape->rank == 2 ? pixels_of(run, w->layer) : 0;
+    each = pixels && all % pixels == 0 ? pixels : each;
+    bool told = w->weights_at.taps.n;
+    return (Row){all, each, told ? w->weights_at.taps.first : 0,
+                 told ? w->weights_at.taps.n : each};
 }
 
 static void count_once(Run *run, const Work *w, uint32_t channels) {
     struct StagedLayer *known =
         layer_known(run, w->weights_at.weights_of, channels);
-    uint64_t from = w->first_in * taps_of(run, w).each;
+    Row row = row_of(run, w);
+    uint64_t inputs = w->weights_at.w / row.some;
+    uint64_t from = w->first_in * row.each + row.first * inputs;
     uint64_t end = from + w->weights_at.w;
     for (uint32_t c = w->first_c; c < w->first_c + w->weights_at.c; c++)
         if (known->upto[c] >= from && known->upto[c] < end) {
@@ -185,7 +214,7 @@ uint64_t staged_once(const Run *run) {
 
 uint32_t staged_channels(Run *run, const Work *w) {
     const Blob *blob = blob_find(run, w->layer, "weight");
-    uint64_t taps = taps_of(run, w).all;
+    uint64_t taps = row_of(run, w).all;
     uint64_t n = blob ? shape_count(&blob->value.shape) / taps
                       : (uint64_t)w->first_c + w->weights_at.c;
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
@@ -193,7 +222,7 @@ uint32_t staged_channels(Run *run, const Work *w) {
 
 /* Weights of all of the layer's channels; a quantised layer's are codes. */
 static const float *layer_weights(Run *run, const Work *w, uint32_t channels) {
-    uint32_t taps = (uint32_t)taps_of(run, w).all;
+    uint32_t taps = (uint32_t)row_of(run, w).all;
     uint64_t n = (uint64_t)channels * taps;
     BlobWish wish = {"weight", {2, {channels, taps}}, 0, blob_spread(taps)};
     if (!blob_quant(run, w->layer)) {
@@ -262,27 +291,34 @@ static bool channels_exist(Run *run, const Work *w, uint32_t channels) {
 /* Of all weights those of the block. */
 static const float *block_of(Run *run, const Work *w, const float *all) {
     const Place *place = &w->weights_at;
-    Taps taps = taps_of(run, w);
-    uint64_t from = w->first_in * taps.each;
-    all += w->first_c * taps.all;
-    if (taps.all == place->w)
+    Row row = row_of(run, w);
+    all += w->first_c * row.all + w->first_in * row.each + row.first;
+    if (row.all == place->w)
         return all;
     float *out = ARENA_ARRAY(run->work, float, (uint64_t)place->c * place->w);
-    for (uint32_t c = 0; c < place->c; c++)
-        memcpy(out + (size_t)c * place->w, all + c * taps.all + from,
-               place->w * sizeof *out);
+    for (uint64_t c = 0; c < place->c; c++)
+        for (uint64_t i = 0; i < place->w / row.some; i++)
+            memcpy(out + c * place->w + i * row.some,
+                   all + c * row.all + i * row.each, row.some * sizeof *out);
     return out;
 }
 
 static bool inputs_exist(Run *run, const Work *w) {
-    Taps taps = taps_of(run, w);
-    uint64_t from = w->first_in * taps.each;
-    if (w->weights_at.w % taps.each == 0 && from + w->weights_at.w <= taps.all)
+    Row row = row_of(run, w);
+    uint64_t n = w->weights_at.w / row.some;
+    if (row.first + row.some > row.each) {
+        fault(run,
+              "loads weights of taps %u to %u; the kernel of %s has %" PRIu64,
+              w->taps.first, w->taps.first + w->taps.n - 1, w->layer, row.each);
+        return false;
+    }
+    if (w->weights_at.w % row.some == 0 &&
+        (w->first_in + n) * row.each <= row.all)
         return true;
     fault(run,
           "loads %u weights a channel from input channel %u on; %s has "
           "%" PRIu64,
-          w->weights_at.w, w->first_in, w->layer, taps.all);
+          w->weights_at.w, w->first_in, w->layer, row.all);
     return false;
 }
 

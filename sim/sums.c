@@ -9,18 +9,29 @@
  * knows. */
 static uint32_t channels_of(Run *run, const Work *w) {
     const Blob *blob = blob_find(run, w->layer, "weight");
-    uint64_t taps = (uint64_t)w->conv[ROWS].kernel * w->conv[COLS].kernel;
     uint32_t made = blob ? shape_dim(&blob->value.shape, 0) : 0;
-    return made ? (uint32_t)(shape_count(&blob->value.shape) / made / taps) : 0;
+    return made ? (uint32_t)(shape_count(&blob->value.shape) / made / w->area)
+                : 0;
 }
 
+/* Behind the taps that it adds up. */
+static uint32_t end_tap(const Work *w) {
+    return w->taps.n ? w->taps.first + w->taps.n : w->area;
+}
+
+/* One that stays may leave the last channels with taps that are missing. */
 static bool channels_fit(Run *run, const Work *w) {
     uint32_t all = channels_of(run, w), end = w->first_in + w->in.c;
+    bool some = end_tap(w) < w->area;
     if (w->sums_first && w->first_in)
         fault(run, "its sums begin with input channel %u", w->first_in);
+    else if (w->sums_first && w->taps.first)
+        fault(run, "its sums begin with tap %u", w->taps.first);
+    else if (w->sums_last && some)
+        fault(run, "its sums end with tap %u of %u", end_tap(w) - 1, w->area);
     else if (all && w->sums_last && end != all)
         fault(run, "its sums end with %u of %u input channels", end, all);
-    else if (all && !w->sums_last && end >= all)
+    else if (all && !w->sums_last && (end > all || (end == all && !some)))
         fault(run, "its sums stay with %u of %u input channels", end, all);
     else
         return true;
@@ -106,6 +117,24 @@ static bool are_there(Run *run, const Work *w) {
     return true;
 }
 
+/* Taps of the same channels follow each other, then come the next channels. */
+static bool goes_on(const PartSums *s, const Work *w) {
+    bool same = s->first_in == w->first_in && s->n_in == w->in.c;
+    return s->end_tap ? same && w->taps.first == s->end_tap
+                      : !w->taps.first && w->first_in == s->first_in + s->n_in;
+}
+
+static void say_missing(Run *run, const Work *w) {
+    if (w->taps.first)
+        fault(run,
+              "the sums of its first %u input channels, and of %u taps of the "
+              "next %u, are not there",
+              w->first_in, w->taps.first, w->in.c);
+    else
+        fault(run, "the sums of its first %u input channels are not there",
+              w->first_in);
+}
+
 bool sums_open(Run *run, const Work *w, PartSums **out) {
     *out = NULL;
     if (!w->partial || w->op == HW_OP_LOAD_WEIGHTS || !channels_fit(run, w))
@@ -113,9 +142,8 @@ bool sums_open(Run *run, const Work *w, PartSums **out) {
     if (w->sums_first && w->sums_last)
         return true;
     PartSums *s = w->sums_first ? sums_new(run, w) : sums_find(run, w);
-    if (!s || (!w->sums_first && s->upto != w->first_in)) {
-        fault(run, "the sums of its first %u input channels are not there",
-              w->first_in);
+    if (!s || (!w->sums_first && !goes_on(s, w))) {
+        say_missing(run, w);
         return false;
     }
     if (!w->sums_first && !are_there(run, w))
@@ -126,7 +154,9 @@ bool sums_open(Run *run, const Work *w, PartSums **out) {
     s->out = w->out_at;
     s->first_c = w->first_c;
     s->n = extent_count(&w->out);
-    s->upto = w->first_in + w->in.c;
+    s->first_in = w->first_in;
+    s->n_in = w->in.c;
+    s->end_tap = end_tap(w) < w->area ? end_tap(w) : 0;
     s->begins = w->sums_first;
     s->stays = !w->sums_last;
     s->serves = s->stays;

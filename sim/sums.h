@@ -15,11 +15,12 @@
 struct PartSums {
     bool serves; /* somebody goes on with it */
     const char *layer;
-    Place place, out;   /* theirs and the result's; tables are not kept */
-    uint32_t first_c;   /* of the layer's output channels */
-    uint32_t upto;      /* input channels that are in it */
-    uint64_t n, room;   /* sums */
-    bool begins, stays; /* of the instruction at work */
+    Place place, out;        /* theirs and the result's; tables are not kept */
+    uint32_t first_c;        /* of the layer's output channels */
+    uint32_t first_in, n_in; /* the last input channels that are in it, */
+    uint32_t end_tap;        /* up to this tap of their kernel; 0: with all */
+    uint64_t n, room;        /* sums */
+    bool begins, stays;      /* of the instruction at work */
     float *real;
     int64_t *code;
 };

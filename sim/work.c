@@ -223,6 +223,7 @@ static bool place_weights(Reader *r, Work *w, uint32_t n, uint32_t taps) {
                       &w->weights_at))
         return false;
     w->weights_at.col = w->first_in;
+    w->weights_at.taps = w->taps;
     return true;
 }
 
@@ -246,6 +247,46 @@ static void read_sums(Reader *r, Work *w) {
         hwspec_loads_bias(r->run->spec, w->op) && w->adds_bias && w->sums_first;
 }
 
+static bool read_taps(Reader *r, uint32_t area, Taps *out) {
+    if (!r->run->spec->insns->tells_taps)
+        return true;
+    uint32_t first = read_number(r, HW_F_WEIGHTS_TAP_FIRST, 0, 0, area - 1);
+    uint32_t last =
+        read_number(r, HW_F_WEIGHTS_TAP_LAST, area - 1, first, area - 1);
+    *out = (Taps){first, last - first + 1};
+    return r->ok;
+}
+
+/* Makes the kernel that of the taps: whole rows of it, or some of one row. */
+static bool narrow_kernel(Reader *r, Work *w) {
+    Window *rows = &w->conv[ROWS], *cols = &w->conv[COLS];
+    Taps taps = w->taps;
+    uint32_t wide = cols->kernel, row = taps.first / wide,
+             col = taps.first % wide;
+    bool whole = col == 0 && taps.n % wide == 0;
+    if (!whole && col + taps.n > wide) {
+        fault(r->run,
+              "adds up taps %u to %u, neither rows of its kernel nor some of "
+              "one",
+              taps.first, taps.first + taps.n - 1);
+        return false;
+    }
+    rows->kernel = whole ? taps.n / wide : 1;
+    cols->kernel = whole ? wide : taps.n;
+    rows->pad -= (int64_t)row * rows->dilation;
+    cols->pad -= (int64_t)col * cols->dilation;
+    return true;
+}
+
+/* Of the kernel those that it adds up. */
+static bool take_taps(Reader *r, Work *w) {
+    w->area = w->conv[ROWS].kernel * w->conv[COLS].kernel;
+    if (!w->area || !read_taps(r, w->area, &w->taps))
+        return w->area == 0;
+    bool adds = hwspec_adds_up(r->run->spec, w->op, w->engine);
+    return !adds || !w->taps.n || w->taps.n == w->area || narrow_kernel(r, w);
+}
+
 /* Those in front of a pool, where one is in the same instruction. */
 static bool place_sums(Reader *r, Work *w) {
     uint32_t memory = r->run->spec->sums;
@@ -266,6 +307,8 @@ static bool read_staged(Reader *r, Work *w) {
     read_sums(r, w);
     if (!w->stages)
         return true;
+    if (!take_taps(r, w))
+        return false;
     uint32_t groups = work_groups(r->run, w);
     uint64_t taps = (uint64_t)w->conv[ROWS].kernel * w->conv[COLS].kernel *
                     (w->in.c / groups);
@@ -300,6 +343,8 @@ static bool read_load_constants(Reader *r, Work *w) {
     bool bias = w->op == HW_OP_LOAD_BIAS;
     uint32_t taps = read_number(r, HW_F_WEIGHTS_TAPS, 1, 1, MAX_SIZE);
     w->engine = -1;
+    if (!bias && !read_taps(r, MAX_SIZE, &w->taps))
+        return false;
     w->partial = r->f->set[HW_F_WEIGHTS_IN];
     w->first_in = read_number(r, HW_F_WEIGHTS_IN, 0, 0, MAX_SIZE);
     w->first_c = read_number(r, HW_F_WEIGHTS_FIRST, 0, 0, MAX_SIZE);

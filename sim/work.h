@@ -13,7 +13,9 @@ enum { ROWS, COLS }; /* index of an axis */
 
 /* One axis of a window that slides over a volume. */
 typedef struct Window {
-    uint32_t kernel, stride, pad, dilation;
+    uint32_t kernel, stride;
+    int64_t pad; /* below 0: the first rows or columns that it skips */
+    uint32_t dilation;
 } Window;
 
 typedef struct Extent {
@@ -76,6 +78,8 @@ typedef struct Work {
     uint32_t first_c;  /* of the layer's output channels the first */
     bool partial;      /* it tells of which input channels: from this one on */
     uint32_t first_in; /* ... of its input channels */
+    uint32_t area;     /* taps of its kernel, of which `conv` has some: those */
+    Taps taps;
     bool sums_first, sums_last; /* sums begin; the result is made of them */
     bool reads_bias;            /* from a memory: */
     Place bias_at;              /* these; LOAD_BIAS writes them */

@@ -54,7 +54,8 @@ static void read_window(Reader *r, const WindowFields *fields, Window out[2]) {
             read_number(r, fields->kernel[axis], absent.kernel, 1, MAX_FIELD);
         w->stride =
             read_number(r, fields->stride[axis], absent.stride, 1, MAX_FIELD);
-        w->pad = read_number(r, fields->pad[axis], absent.pad, 0, MAX_FIELD);
+        w->pad = read_number(r, fields->pad[axis], (uint32_t)absent.pad, 0,
+                             MAX_FIELD);
         w->dilation = 1;
         if (fields->dilation[axis] != HW_F_COUNT)
             w->dilation = read_number(r, fields->dilation[axis],
@@ -75,7 +76,7 @@ Extent read_extent(Reader *r, HwOperand operand, Extent absent) {
 
 /* Windows that fit into size + 2 pad; at least 1. */
 static uint32_t windows(uint32_t size, const Window *w) {
-    uint64_t padded = (uint64_t)size + 2 * w->pad;
+    uint64_t padded = size + 2 * (uint64_t)w->pad;
     if (padded < window_reach(w))
         return 1;
     return (uint32_t)((padded - window_reach(w)) / w->stride + 1);
@@ -93,7 +94,7 @@ static bool sizes_agree(Reader *r, const char *what, const Window w[2],
               "%s %s %u does not come from %u by kernel %u, stride %u, "
               "padding %u",
               what, axis == ROWS ? "height" : "width", to, from, w[axis].kernel,
-              w[axis].stride, w[axis].pad);
+              w[axis].stride, (uint32_t)w[axis].pad);
         return false;
     }
     return true;

@@ -1,15 +1,15 @@
 /* weight_blocks.c - layers by slices of output channels, and where an engine
- * goes on with sums of input channels, so that the weights of one slice fit;
- * and by bands of rows, so that its sums do, where they have a memory; see
- * weights.h.
+ * goes on with sums of input channels, and of taps of the kernel where rows
+ * tell them, so that the weights of one slice fit; and by bands of rows, so
+ * that its sums do, where they have a memory; see weights.h.
  *
  * Input: a plan. Output: the same with a run of each slice in place of a run
  * that needs weights, slices of a layer being the same in all of its runs.
  * Invariants: slices of a run are alike, but for the last, and begin where a
  * volume may begin; nothing is computed twice, and no byte of a volume moves
  * more. A run that makes some channels of its layer has slices of these. Bands
- * of a slice of a whole layer follow each other, and slices of input channels
- * in each.
+ * of a slice of a whole layer follow each other, slices of input channels in
+ * each, and slices of taps in these.
  */
 #include "alloc/tile/tile.h"
 #include "alloc/weights/weights.h"
@@ -26,6 +26,7 @@ typedef struct Blocks {
     uint32_t *unit;     /* by node: slices begin at multiples, in all runs */
     uint32_t *channels; /* by node: of a slice, at most */
     uint32_t *inputs;   /* ... input channels */
+    uint32_t *kernel;   /* ... taps of the kernel of each, if not all */
     uint32_t *first;    /* by node: index of its first slice; NONE */
     uint32_t *tiles;    /* by node: runs of it so far */
     VEC(Slice) slice;
@@ -92,9 +93,7 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
 static uint32_t input_granule(const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
     const Node *node = graph_node(plan->schedule->graph, a->node);
-    Volume in = plan_volume(plan->schedule->graph, node->in[0]);
-    bool pixels = node->op == OP_FC && (in.h > 1 || in.w > 1);
-    if (!hwspec_adds_up(spec, a->legal.op, a->legal.engine) || pixels)
+    if (!hwspec_adds_up(spec, a->legal.op, a->legal.engine) || in_groups(node))
         return UINT32_MAX;
     return parts_unit(spec, &plan->placement[a->in[0]], 1);
 }
@@ -122,12 +121,20 @@ static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels,
            stored_weight(plan->schedule->spec);
 }
 
+/* Whether instructions of the node may add up some taps of its kernel. */
+static bool tells_taps(const HwSpec *spec, const Node *node,
+                       const Legal *legal) {
+    return spec->insns && (spec->insns->tells_taps >> legal->op & 1) &&
+           hwspec_adds_up(spec, legal->op, legal->engine) && !in_groups(node);
+}
+
 /* Weights of an output channel in the thinnest blocks that there can be. */
 static uint64_t least_taps(const HwSpec *spec, const Graph *g,
                            const Slot *slot) {
     const Node *node = graph_node(g, slot->node);
     Volume in = plan_volume(g, node->in[0]);
     uint32_t taps = weight_taps(g, node), least = in.c;
+    uint32_t area = kernel_area(g, node);
     if (in_groups(node) || in.c > taps ||
         !hwspec_adds_up(spec, slot->legal.op, slot->legal.engine))
         return taps;
@@ -136,7 +143,8 @@ static uint64_t least_taps(const HwSpec *spec, const Graph *g,
         if (spec->engine[slot->legal.engine].lies[HW_IN] >> m & 1)
             least = one < least ? one : least;
     }
-    return taps / in.c * (least ? least : 1);
+    area = tells_taps(spec, node, &slot->legal) ? 1 : area;
+    return (uint64_t)area * (least ? least : 1);
 }
 
 uint64_t block_floor(const HwSpec *spec, const Graph *g, const Slot *slot) {
@@ -226,22 +234,55 @@ uint64_t blocks_need(const Plan *plan, const Room *room) {
     return round_up(most, align ? align : 1);
 }
 
-/* Gives the run of `channels` channels as many input channels at a time as its
- * weights have room for; false if there are none. */
-static bool find_inputs(Blocks *b, const Action *a, uint32_t channels,
-                        uint64_t room) {
-    uint32_t one = input_granule(b->plan, a), all = inputs_of(b->plan, a);
-    if (one >= all)
+static void at_most(uint32_t *most, uint64_t n) {
+    if (n < *most)
+        *most = (uint32_t)n;
+}
+
+/* Of the fewest input channels, which take so many bytes with all taps, as many
+ * taps as `part` holds, or, where that is none, all the room: whole rows of the
+ * kernel, or some of each. */
+static bool find_taps(Blocks *b, const Action *a, uint32_t inputs,
+                      uint64_t bytes, uint64_t part, uint64_t room) {
+    const Node *node = graph_node(b->g, a->node);
+    if (!tells_taps(b->spec, node, &a->legal))
         return false;
-    uint64_t bytes = bytes_of(b->plan, a, channels, one);
-    uint64_t n = bytes ? room / bytes : 0;
-    uint32_t lanes = b->spec->engine[a->legal.engine].unroll.in_c;
-    uint64_t some = n * one;
-    if (lanes && some > lanes && lanes % one == 0)
-        some = some / lanes * lanes;
-    if (n && some < b->inputs[a->node.i])
-        b->inputs[a->node.i] = (uint32_t)some;
+    uint32_t area = kernel_area(b->g, node), wide = kernel_width(b->g, node);
+    uint64_t n = part * area / bytes;
+    n = n ? n : room * area / bytes;
+    at_most(&b->inputs[a->node.i], inputs);
+    at_most(&b->kernel[a->node.i], n > wide ? n / wide * wide : n);
     return n > 0;
+}
+
+/* Input channels of the largest slices that take no more than that: whole turns
+ * of the array where that leaves any. */
+static uint64_t inputs_within(const Blocks *b, const Action *a, uint32_t one,
+                              uint64_t bytes, uint64_t most) {
+    uint32_t lanes = b->spec->engine[a->legal.engine].unroll.in_c;
+    uint64_t some = most / bytes * one;
+    return lanes && some > lanes && lanes % one == 0 ? some / lanes * lanes
+                                                     : some;
+}
+
+/* Gives the run of `channels` channels as many input channels at a time as its
+ * weights have room for, in as much as is theirs if that is one turn of the
+ * array; or taps of these; false if there are none. */
+static bool find_inputs(Blocks *b, const Action *a, uint32_t channels,
+                        uint64_t room, uint32_t share) {
+    uint32_t one = input_granule(b->plan, a), all = inputs_of(b->plan, a);
+    uint32_t lanes = b->spec->engine[a->legal.engine].unroll.in_c;
+    one = one < all ? one : all;
+    uint64_t bytes = bytes_of(b->plan, a, channels, one);
+    uint64_t part = room / 16 * share;
+    if (bytes > room)
+        return find_taps(b, a, one, bytes, part, room);
+    if (one == all)
+        return false;
+    uint64_t some = inputs_within(b, a, one, bytes, room);
+    uint64_t own = inputs_within(b, a, one, bytes, part);
+    at_most(&b->inputs[a->node.i], own >= lanes && own ? own : some);
+    return true;
 }
 
 /* No more channels than have room for their biases; false if there is none. */
@@ -316,7 +357,7 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
     const HwMemory *memory = &b->spec->memory[b->spec->weights];
     uint64_t align = memory->align;
     for (uint32_t i = 0; i < b->g->node.n; i++)
-        b->channels[i] = b->inputs[i] = UINT32_MAX;
+        b->channels[i] = b->inputs[i] = b->kernel[i] = UINT32_MAX;
     for (uint32_t i = 0; i < b->plan->n_actions; i++) {
         const Action *a = &b->plan->action[i];
         if (!needs_weights(b->plan, a))
@@ -334,7 +375,7 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
         bool one = is_one_slice(b, a);
         if (!most || (one && most < all)) {
             most = unit < all && !one ? unit : all;
-            if (!find_inputs(b, a, most, room))
+            if (!find_inputs(b, a, most, room, share))
                 return false;
         }
         if (!has_sums_room(b, a, unit, &most))
@@ -352,44 +393,75 @@ static bool find_channels(Blocks *b, const Room *rooms, uint32_t share) {
 typedef struct Parts {
     uint32_t c, n_c, in_c, n_in; /* where they begin, and all of them */
     uint32_t channels, inputs;   /* of a slice */
-    uint32_t across, count;      /* slices of input channels, and all */
+    uint32_t area, wide, taps;   /* of the kernel, its rows, a slice */
+    uint32_t around;             /* slices of taps, */
+    uint32_t across, count;      /* of these and input channels, and all */
     uint32_t rows;               /* of a band */
 } Parts;
+
+/* Rows of the kernel are cut, or there are some of them in each. */
+static uint32_t slices_of_taps(const Parts *p) {
+    uint32_t rows = p->area / p->wide;
+    return (uint32_t)(p->taps < p->wide ? rows * ceil_div(p->wide, p->taps)
+                                        : ceil_div(p->area, p->taps));
+}
+
+static KernelTaps taps_at(const Parts *p, uint32_t k) {
+    uint32_t end = p->area, first = k * p->taps;
+    if (p->taps < p->wide) {
+        uint32_t of_row = (uint32_t)ceil_div(p->wide, p->taps);
+        uint32_t row = k / of_row * p->wide;
+        first = row + k % of_row * p->taps;
+        end = row + p->wide;
+    }
+    return (KernelTaps){first, end - first < p->taps ? end - first : p->taps};
+}
 
 static Parts parts_of(const Blocks *b, const Action *a) {
     const Placement *out = &b->plan->placement[a->out];
     Addends x = action_addends(b->plan, a);
+    const Node *node = graph_node(b->g, a->node);
     uint32_t n = b->channels[a->node.i], in = b->inputs[a->node.i];
+    uint32_t taps = b->kernel[a->node.i];
     Parts p = {.c = out->c,
                .n_c = out->n_c,
                .in_c = x.first,
                .n_in = x.n,
                .channels = n < out->n_c ? n : out->n_c,
-               .inputs = in < x.n ? in : x.n};
-    p.across = (uint32_t)ceil_div(p.n_in, p.inputs);
+               .inputs = in < x.n ? in : x.n,
+               .area = x.area,
+               .wide = x.area,
+               .taps = taps < x.area ? taps : x.area};
+    if (p.taps < x.area)
+        p.wide = kernel_width(b->g, node);
+    p.around = slices_of_taps(&p);
+    p.across = (uint32_t)ceil_div(p.n_in, p.inputs) * p.around;
     p.count = (uint32_t)ceil_div(p.n_c, p.channels) * p.across;
     p.rows = band_rows(b, a, p.channels);
     return p;
 }
 
-/* Slice k: input channels are innermost. */
+/* Slice k: taps are innermost, in input channels. */
 static Slice slice_at(const Blocks *b, const Action *a, const Parts *p,
                       uint32_t k) {
-    uint32_t c = k / p->across * p->channels, in = k % p->across * p->inputs;
+    uint32_t c = k / p->across * p->channels;
+    uint32_t in = k % p->across / p->around * p->inputs;
     uint32_t n = p->n_c - c < p->channels ? p->n_c - c : p->channels;
     uint32_t n_in = p->n_in - in < p->inputs ? p->n_in - in : p->inputs;
     Slice s = {.node = a->node,
                .c = p->c + c,
                .n_c = n,
-               .taps = taps_of(b->plan, a, n_in),
-               .in_c = p->in_c + in};
+               .in_c = p->in_c + in,
+               .kernel = taps_at(p, k % p->around)};
+    s.taps = taps_of(b->plan, a, n_in) / p->area * s.kernel.n;
     s.bytes = (uint64_t)s.taps * s.n_c * stored_weight(b->spec);
     return s;
 }
 
 static bool same_slice(const Slice *a, const Slice *b) {
     return a->node.i == b->node.i && a->c == b->c && a->n_c == b->n_c &&
-           a->in_c == b->in_c && a->taps == b->taps;
+           a->in_c == b->in_c && a->taps == b->taps &&
+           a->kernel.first == b->kernel.first && a->kernel.n == b->kernel.n;
 }
 
 /* Index of the first slice of the run, which is listed now. Runs of the same
@@ -415,7 +487,7 @@ static void push(Blocks *b, Action a, uint32_t slice) {
 
 /* The run with some channels of its operand. */
 static void add_up_some(Blocks *b, Action *a, const Parts *p, const Slice *s) {
-    uint32_t n_in = s->taps / taps_of(b->plan, a, 1);
+    uint32_t n_in = s->taps / s->kernel.n;
     uint32_t *in = ARENA_COPY(b->arena, uint32_t, a->in, a->n_in);
     in[0] = placements_add_channels(b->arena, &b->placement, in[0],
                                     s->in_c - p->in_c, n_in);
@@ -443,6 +515,8 @@ static void push_band(Blocks *b, const Action *a, const Parts *p,
         one.out = out;
         if (p->inputs < p->n_in)
             add_up_some(b, &one, p, s);
+        if (p->taps < p->area)
+            one.kernel = s->kernel;
         one.tile = b->tiles[a->node.i]++;
         push(b, one, first + i);
     }
@@ -492,6 +566,7 @@ bool blocks_make(Arena *arena, Plan *plan, const Room *room, StageWay way,
     Blocks b = blocks_of(arena, plan);
     b.channels = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     b.inputs = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
+    b.kernel = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     b.first = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     b.tiles = ARENA_ARRAY(arena, uint32_t, n_nodes + 1);
     for (uint32_t i = 0; i < n_nodes; i++)

@@ -301,8 +301,8 @@ uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes) {
     holds_drop(h, bytes);
     forget(h, w->front);
     const Slice *s = w->slice;
-    WeightBlock block = {s->node, s->c,    s->n_c,      s->taps,
-                         s->in_c, s->from, bytes.first, s->bytes};
+    WeightBlock block = {s->node,   s->c,    s->n_c,      s->taps, s->in_c,
+                         s->kernel, s->from, bytes.first, s->bytes};
     vec_push(h->arena, &h->block, block);
     Held held = {bytes, w->number, h->block.n, w->use, w->again};
     vec_push(h->arena, &h->held, held);

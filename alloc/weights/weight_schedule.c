@@ -501,9 +501,9 @@ static const Plan *as_sliced(const Stage *s, Arena *arena) {
             s->sliced->slice_of[i] == NONE ? 0 : s->sliced->slice_of[i] + 1;
     for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
         const Slice *slice = &s->sliced->slice[i];
-        block[i] =
-            (WeightBlock){slice->node, slice->c,    slice->n_c, slice->taps,
-                          slice->in_c, slice->from, 0,          slice->bytes};
+        block[i] = (WeightBlock){slice->node, slice->c,    slice->n_c,
+                                 slice->taps, slice->in_c, slice->kernel,
+                                 slice->from, 0,           slice->bytes};
     }
     plan->n_actions = s->n;
     plan->action = action;
@@ -572,8 +572,8 @@ Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
     uint32_t *slice_of = ARENA_ARRAY(scratch, uint32_t, plan->n_actions + 1);
     for (uint32_t i = 0; i < plan->n_blocks; i++) {
         const WeightBlock *b = &plan->block[i];
-        slice[i] =
-            (Slice){b->node, b->c, b->n_c, b->taps, b->in_c, b->from, b->bytes};
+        slice[i] = (Slice){b->node, b->c,      b->n_c,  b->taps,
+                           b->in_c, b->kernel, b->from, b->bytes};
     }
     for (uint32_t i = 0; i < plan->n_actions; i++)
         slice_of[i] = plan->action[i].weights - 1;

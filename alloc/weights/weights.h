@@ -45,6 +45,7 @@ typedef struct Slice {
     NodeId node;
     uint32_t c, n_c, taps;
     uint32_t in_c; /* the first of their input channels */
+    KernelTaps kernel;
     uint32_t from; /* memory */
     uint64_t bytes;
 } Slice;

@@ -13,6 +13,19 @@ static bool holds_weights(const Judge *j, uint32_t number) {
     return false;
 }
 
+/* Whole rows of the kernel, or some taps of one, where rows tell which. */
+static bool taps_may(const Judge *j, const Action *a, Addends x) {
+    const Node *node = graph_node(j->g, a->node);
+    uint32_t first = x.kernel.first, end = first + x.kernel.n;
+    if (!a->kernel.n || (first == 0 && end == x.area))
+        return true;
+    uint32_t wide = kernel_width(j->g, node);
+    return (j->spec->insns->tells_taps >> a->legal.op & 1) && end <= x.area &&
+           hwspec_adds_up(j->spec, a->legal.op, a->legal.engine) &&
+           ((first % wide == 0 && end % wide == 0) ||
+            first / wide == (end - 1) / wide);
+}
+
 const char *judge_weights(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
     bool needs = hwspec_stages(j->spec, a->legal.op);
@@ -26,10 +39,12 @@ const char *judge_weights(Judge *j, const Action *a) {
     uint32_t nodes = j->plan->schedule->graph->node.n / images;
     Addends x = action_addends(j->plan, a);
     const Node *node = graph_node(j->g, a->node);
-    bool right =
-        b->node.i % nodes == a->node.i % nodes && b->c == out->c &&
-        b->n_c == out->n_c && b->in_c == x.first &&
-        (uint64_t)b->taps * x.all == (uint64_t)weight_taps(j->g, node) * x.n;
+    bool right = b->node.i % nodes == a->node.i % nodes && b->c == out->c &&
+                 b->n_c == out->n_c && b->in_c == x.first &&
+                 taps_may(j, a, x) && b->kernel.first == x.kernel.first &&
+                 b->kernel.n == x.kernel.n &&
+                 (uint64_t)b->taps * x.all * x.area ==
+                     (uint64_t)weight_taps(j->g, node) * x.n * x.kernel.n;
     if (!right)
         return judge_says(j, out, "is computed with other weights");
     if (out->memory == j->spec->weights &&

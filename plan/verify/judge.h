@@ -18,23 +18,16 @@ typedef struct Turn {
     uint32_t left, right; /* columns that the strip at work adds; 0: all */
 } Turn;
 
-/* Sums of a node's first input channels, which a run has left where its result
- * will lie, or in the memory of sums. */
-typedef struct Left {
-    const Action *by;
-    uint32_t upto; /* input channels */
-} Left;
-
 typedef struct Judge {
     Arena *arena;
     const Plan *plan;
     const Graph *g;
     const HwSpec *spec;
     Areas *areas;
-    Turn *turn;           /* by node: what is computed so far */
-    VEC(uint32_t) blocks; /* of weights that are there: numbers */
-    VEC(Left) left;
-    VEC(uint32_t) biases; /* that are there: numbers */
+    Turn *turn;               /* by node: what is computed so far */
+    VEC(uint32_t) blocks;     /* of weights that are there: numbers */
+    VEC(const Action *) left; /* that leave sums, and nobody has gone on yet */
+    VEC(uint32_t) biases;     /* that are there: numbers */
     const Action *action;
     uint32_t step; /* of the action before */
 } Judge;

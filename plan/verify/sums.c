@@ -23,7 +23,7 @@ static Lies lies_of(const Judge *j, const Action *a) {
 void judge_drop_sums(Judge *j, uint32_t memory, Range bytes) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < j->left.n; i++) {
-        Lies at = lies_of(j, j->left.at[i].by);
+        Lies at = lies_of(j, j->left.at[i]);
         if (at.memory != memory || !ranges_meet(at.bytes, bytes))
             j->left.at[n++] = j->left.at[i];
     }
@@ -49,7 +49,8 @@ static bool same_box(const Judge *j, const Action *a, const Action *b) {
 /* Those that the run goes on with are there, and are no more. */
 static const char *take(Judge *j, const Action *a, Addends x) {
     for (uint32_t i = 0; i < j->left.n; i++)
-        if (j->left.at[i].upto == x.first && same_box(j, j->left.at[i].by, a)) {
+        if (same_box(j, j->left.at[i], a) &&
+            addends_follow(action_addends(j->plan, j->left.at[i]), x)) {
             j->left.at[i] = j->left.at[--j->left.n];
             return NULL;
         }
@@ -57,7 +58,7 @@ static const char *take(Judge *j, const Action *a, Addends x) {
                       "goes on with sums that are not there");
 }
 
-static void leave(Judge *j, const Action *a, Addends x) {
+static void leave(Judge *j, const Action *a) {
     Lies at = lies_of(j, a);
     if (!a->sums) {
         areas_spoil(j->areas, &j->plan->placement[a->out], made_by(a));
@@ -65,7 +66,7 @@ static void leave(Judge *j, const Action *a, Addends x) {
             judge_drop_weights(j, at.bytes);
     }
     judge_drop_sums(j, at.memory, at.bytes);
-    vec_push(j->arena, &j->left, ((Left){a, x.first + x.n}));
+    vec_push(j->arena, &j->left, a);
 }
 
 /* All sums of the run have a place in the memory, in one of its buffers. */
@@ -94,7 +95,7 @@ const char *judge_sums(Judge *j, const Action *a, bool *stays) {
     if (!addends_begin(x))
         wrong = take(j, a, x);
     if (!wrong && *stays)
-        leave(j, a, x);
+        leave(j, a);
     else if (!wrong && a->sums)
         judge_drop_sums(j, j->spec->sums, lies_of(j, a).bytes);
     return wrong;
