@@ -62,15 +62,33 @@ static bool plan_runs(const Adviser *a, const Plan *plan) {
     return !o->cycles || o->cycles(o->context, plan) != UINT64_MAX;
 }
 
+/* Volumes in buffers are those of a memory of that size, which no other has. */
+static const Plan *plan_alone(Adviser *a, Staging *s, const Schedule *sized) {
+    Staging own;
+    staging_open(&own, a->arena, sized, &a->options);
+    staging_serve(&own, &a->options);
+    const Plan *plan = staging_find(&own);
+    s->rejected = own.rejected;
+    staging_close(&own);
+    return plan;
+}
+
+static const Plan *plan_in(Adviser *a, Staging *s, const Schedule *sized) {
+    const Schedule *order = s->schedule;
+    if (s->one_size)
+        return plan_alone(a, s, sized);
+    s->schedule = sized;
+    const Plan *plan = staging_find(s);
+    s->schedule = order;
+    return plan;
+}
+
 /* In that order of layers. */
 static bool does_in(Adviser *a, Staging *s, uint64_t size) {
-    const Schedule *order = s->schedule;
-    Schedule *sized = ARENA_COPY(a->arena, Schedule, order, 1);
-    sized->spec = spec_within(a->arena, order->spec, size);
-    s->schedule = sized;
+    Schedule *sized = ARENA_COPY(a->arena, Schedule, s->schedule, 1);
+    sized->spec = spec_within(a->arena, sized->spec, size);
     const Plan *plan =
-        insn_rows_hold(a->arena, sized->spec) ? staging_find(s) : NULL;
-    s->schedule = order;
+        insn_rows_hold(a->arena, sized->spec) ? plan_in(a, s, sized) : NULL;
     if (plan && a->simulates && !plan_runs(a, plan))
         return false;
     a->last = plan ? plan : a->last;
