@@ -140,6 +140,15 @@ static uint64_t element_at(const Part *p, uint32_t c, uint32_t h, uint32_t w) {
            p->col + w;
 }
 
+/* A result may have got another shape of the same elements. */
+static const Shape *shape_compiled(const Comparison *c, TensorId tensor,
+                                   const Action *action) {
+    TensorId made = c->pipeline->plan->placement[action->out].tensor;
+    const Shape *was = &graph_tensor(c->pipeline->original, tensor)->shape;
+    const Shape *is = &graph_tensor(c->pipeline->graph, made)->shape;
+    return shape_count(was) == shape_count(is) ? is : was;
+}
+
 static Part part_of(const Comparison *c, const Action *action, TensorId tensor,
                     const SimOutput *output) {
     uint32_t channels;
@@ -149,8 +158,8 @@ static Part part_of(const Comparison *c, const Action *action, TensorId tensor,
               .row = run ? action->row : 0,
               .col = run ? action->col : 0,
               .output = output};
-    shape_chw(&graph_tensor(c->pipeline->original, tensor)->shape, &channels,
-              &p.height, &p.width);
+    shape_chw(shape_compiled(c, tensor, action), &channels, &p.height,
+              &p.width);
     if (p.channel + output->c > channels || p.col + output->w > p.width ||
         p.row + output->h > p.height)
         bug("layer %s: simulated %ux%ux%u, expected %ux%ux%u", output->name,

@@ -133,7 +133,7 @@ Rows axis_needed(const Graph *g, NodeId id, uint32_t axis, uint32_t at,
     case OP_CONCAT:
         break;
     default:
-        if (!node_goes_by_pixel(node) && !(axis == 0 && node_mixes_all(node)))
+        if (!node_goes_by_pixel(node) && !(axis == 0 && node_goes_by_row(node)))
             span = (Span){0, size};
     }
     if (span.at >= size)

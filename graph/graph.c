@@ -186,6 +186,13 @@ bool node_mixes_all(const Node *node) {
            !shift[0] && !shift[1];
 }
 
+bool node_goes_by_row(const Node *node) {
+    const Shape *perm = &node->attr.perm;
+    return node_mixes_all(node) ||
+           (node->op == OP_TRANSPOSE && perm->rank == 4 && perm->dim[0] == 0 &&
+            perm->dim[2] == 2);
+}
+
 Uses graph_uses(Arena *arena, const Graph *g) {
     uint32_t n = g->tensor.n;
     Uses uses = {.start = ARENA_ARRAY(arena, uint32_t, (size_t)n + 2)};

@@ -326,6 +326,9 @@ bool node_goes_by_pixel(const Node *node);
 bool node_reads_whole(const Node *node, TensorId tensor);
 /* Whether each pixel meets all of the other volume, in one window. */
 bool node_mixes_all(const Node *node);
+/* Whether a row of the result is made of the same row of the first operand, of
+ * all of its pixels: of others maybe all rows. */
+bool node_goes_by_row(const Node *node);
 
 /* Puts nodes into topological order, keeping the present order where it can
  * (a stable sort: always the earliest node that is ready). A cycle is an error

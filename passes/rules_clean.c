@@ -55,6 +55,51 @@ static void drop_first(Match *m) {
     match_fuse_before(m, 0);
 }
 
+/* ---- reshapes at the ends of the network ---- */
+
+/* Whether the tensor's elements lie in their order, without gaps. */
+static bool lies_in_order(const Layout *layout, const Shape *shape) {
+    Volume v = {0};
+    shape_chw(shape, &v.c, &v.h, &v.w);
+    uint32_t size[] = {v.c, v.h, v.w};
+    uint64_t bytes = layout_case(layout, &v)->element;
+    for (uint32_t dim = 3; dim-- > 0; bytes *= size[dim])
+        if (size[dim] > 1 && layout_step(layout, &v, (LayoutDim)dim) != bytes)
+            return false;
+    return layout_bytes(layout, &v) == bytes;
+}
+
+/* Whoever gives or takes the tensor sees the same bytes in either shape. */
+static bool bytes_stay(const Match *m, uint32_t i) {
+    const HwSpec *spec = m->context->spec;
+    const Shape *in = &match_in(m, i)->shape, *out = &match_out(m, i)->shape;
+    bool stay = spec && spec->n_memories &&
+                match_node(m, i)->act.kind == ACT_NONE &&
+                shape_dim(in, 0) == 1 && shape_dim(out, 0) == 1;
+    for (uint32_t k = 0; stay && k < spec->n_memories; k++)
+        stay = lies_in_order(spec->memory[k].layout, in) &&
+               lies_in_order(spec->memory[k].layout, out);
+    return stay;
+}
+
+static bool is_given_so(const Match *m) {
+    return !match_node(m, 0)->attr.state && match_out(m, 1)->shape.rank == 4 &&
+           !graph_is_output(m->g, match_node(m, 1)->out[0]) && bytes_stay(m, 1);
+}
+
+static bool is_taken_so(const Match *m) {
+    TensorId out = match_node(m, 0)->out[0];
+    return graph_is_output(m->g, out) && match_readers(m, out) == 0 &&
+           graph_state_of(m->g, out).i == NONE && can_go(m) &&
+           match_is_private(m, match_node(m, 0)->in[0]) &&
+           match_in(m, 0)->shape.rank == 4 && bytes_stay(m, 0);
+}
+
+static void give_so(Match *m) {
+    match_in(m, 1)->shape = match_out(m, 1)->shape;
+    match_bypass(m, 1);
+}
+
 /* ---- activations that are one ---- */
 
 static bool same_act(const Node *a, const Node *b) {
@@ -186,6 +231,18 @@ static const Rule rules[] = {
      keeps_images_apart,
      drop_first,
      "an inner product flattens by itself"},
+    {"input-reshape",
+     2,
+     {OPS(INPUT), OPS(RESHAPE)},
+     is_given_so,
+     give_so,
+     "an input whose bytes are the same has the shape in which it is read"},
+    {"output-reshape",
+     1,
+     {OPS(RESHAPE)},
+     is_taken_so,
+     bypass,
+     "a result whose bytes are the same has the shape in which it is made"},
     {"transpose-transpose",
      2,
      {OPS(TRANSPOSE), OPS(TRANSPOSE)},

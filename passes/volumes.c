@@ -123,7 +123,6 @@ bool volumes_see(Volumes *v, uint32_t k, View *out) {
 }
 
 bool volumes_see_last(Volumes *v, uint32_t k, View *out) {
-    static const Shape back = {3, {0, 2, 1}};
     TensorId in = v->node->in[k];
     Shape own = *shape_of_tensor(v, in);
     *out = *volumes_view(v, in);
@@ -133,13 +132,16 @@ bool volumes_see_last(Volumes *v, uint32_t k, View *out) {
     if (own.rank < 2 || volumes_value(v, in))
         return false;
     uint32_t tokens = (uint32_t)(shape_count(&own) / c);
-    Shape flat = {3, {1, tokens, c}}, image = {4, {1, c, tokens, 1}};
-    if (own.rank == 4 && own.dim[0] == 1)
+    Shape lies = {4, {1, 1, tokens, c}}, perm = {4, {0, 3, 2, 1}};
+    Shape image = {4, {1, c, tokens, 1}};
+    if (own.rank == 4 && own.dim[0] == 1) {
+        lies = own;
+        perm = (Shape){4, {0, 3, 1, 2}};
         image = (Shape){4, {1, c, own.dim[1], own.dim[2]}};
-    TensorId made = volumes_reshaped(v, in, &flat);
+    }
+    TensorId made = volumes_reshaped(v, in, tokens > 1 ? &lies : &image);
     if (tokens > 1)
-        made = volumes_turned(v, made, &back);
-    made = volumes_reshaped(v, made, &image);
+        made = volumes_turned(v, made, &perm);
     View view = view_of_image(v->arena, made, &image);
     view_transpose(&view, &(Shape){4, {0, 2, 3, 1}});
     if (!view_reshape(v->arena, &view, &own))

@@ -151,6 +151,10 @@ bool volumes_in_order(Volumes *v, const View *view, TensorId *out) {
         lies.dim[1 + before] = s.size[i];
         perm.dim[1 + i] = 1 + before;
     }
+    if (s.n == 2) { /* rows by themselves */
+        lies = (Shape){4, {1, s.size[1], s.size[0], 1}};
+        perm = (Shape){4, {0, 3, 2, 1}};
+    }
     TensorId made = volumes_reshaped(v, view->base, &lies);
     if (s.n > 1 && !shape_equal(&perm, &(Shape){4, {0, 1, 2, 3}}))
         made = volumes_turned(v, made, &perm);

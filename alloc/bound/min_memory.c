@@ -16,7 +16,8 @@
 static bool by_rows(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
     return f->spec->backing >= 0 &&
-           (node->op != OP_MIX || node_mixes_all(node)) &&
+           ((node->op != OP_MIX && node->op != OP_TRANSPOSE) ||
+            node_goes_by_row(node)) &&
            f->spec->tiling.kind != HW_TILING_NONE &&
            f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }

@@ -34,6 +34,12 @@ static uint32_t most_pad(const Node *node, uint32_t axis) {
                                                              : 0;
 }
 
+/* Which rows of it reads others than its own, or needs columns whole. */
+static bool crosses_rows(const Node *node, uint32_t axis) {
+    return (node->op == OP_MIX || node->op == OP_TRANSPOSE) &&
+           (axis || !node_goes_by_row(node));
+}
+
 bool only_rolls(const Node *node) {
     return node->op == OP_MIX || node->op == OP_OFFSET;
 }
@@ -44,8 +50,9 @@ bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
         {HW_LIMIT_IN_H, HW_LIMIT_OUT_H, HW_LIMIT_PAD_H},
         {HW_LIMIT_IN_W, HW_LIMIT_OUT_W, HW_LIMIT_PAD_W}};
     const Node *node = graph_node(g, id);
-    if (only_rolls(node) && (axis || spec->tiling.rows.rolls != HW_ROLLS_ROWS ||
-                             (node->op == OP_MIX && !node_mixes_all(node))))
+    if (crosses_rows(node, axis) ||
+        (only_rolls(node) &&
+         (axis || spec->tiling.rows.rolls != HW_ROLLS_ROWS)))
         return false;
     const HwRange *limit = spec->engine[legal->engine].limit;
     Volume in = plan_volume(g, node->in[0]), out = plan_volume(g, node->out[0]);

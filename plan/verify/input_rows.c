@@ -68,8 +68,10 @@ static bool along_channels(const Node *node) {
             node->attr.norm.axes == 1);
 }
 
-/* Each row of queries meets all keys. */
+/* Each row of queries meets all keys; each row is turned by itself. */
 static bool is_matrix_of_rows(const Node *node) {
+    if (node->op == OP_TRANSPOSE)
+        return node->attr.perm.rank == 4 && node->attr.perm.dim[2] == 2;
     return node->op == OP_MIX && node->attr.mix.windows[0] == 1 &&
            node->attr.mix.windows[1] == 1 && node->attr.mix.shift[0] == 0 &&
            node->attr.mix.shift[1] == 0;

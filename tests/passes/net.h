@@ -243,7 +243,7 @@ static inline uint32_t net_compare(const Net *net) {
         const Tensor *is = graph_tensor(net->g, net->g->output.at[i]);
         assert_string_equal(is->name, was->name);
         assert_int_equal(is->origin.i, net->original->output.at[i].i);
-        assert_true(shape_equal(&is->shape, &was->shape));
+        assert_int_equal(shape_count(&is->shape), shape_count(&was->shape));
     }
     return compared;
 }

@@ -457,6 +457,13 @@ static void add_functions(Maker *m) {
     keep(m, out);
 }
 
+/* An input in another shape than that in which it is read. */
+static void add_folded(Maker *m) {
+    TensorId in = net_input(m->net, 14, 2, 4);
+    TensorId t = shaped(m, in, shape_nchw(1, 2, 7, 8));
+    net_output(m->net, net_conv(m->net, "folded", t, 4, 3, 1, 1, 1));
+}
+
 static void make(Maker *m) {
     static void (*const add[])(Maker *) = {
         add_conv,    add_conv,    add_conv,      add_affine, add_affine,
@@ -479,6 +486,8 @@ static void make(Maker *m) {
             forms[below(m, sizeof forms / sizeof *forms)](m);
     if (below(m, 2))
         add_head(m);
+    if (m->seed % 4 == 1)
+        add_folded(m);
     for (uint32_t i = 0; i < m->volume.n; i++) {
         TensorId t = m->volume.at[i];
         NodeId producer = graph_tensor(m->net->g, t)->producer;
