@@ -386,6 +386,20 @@ static bool walk_next(Walk *w) {
     return true;
 }
 
+bool areas_parts_meet(const Areas *all, const Placement *p, Part part,
+                      const Placement *other, Part at) {
+    Walk a = walk_of(all, p, part);
+    while (walk_next(&a)) {
+        Range mine = {a.now.at - a.now.base, a.now.end - a.now.base};
+        Walk b = walk_of(all, other, at);
+        while (walk_next(&b))
+            if (ranges_meet(mine, (Range){b.now.at - b.now.base,
+                                          b.now.end - b.now.base}))
+                return true;
+    }
+    return false;
+}
+
 static void leaf_put(Areas *all, Area *area, const Placement *p,
                      const BaseTensor *leaf, Part part) {
     Walk w = walk_of(all, p, part);

@@ -43,6 +43,9 @@ void areas_drop(Areas *areas, uint32_t memory, Range bytes);
 
 /* The placement's own bytes: of its channels, in whole granules. */
 Range areas_bytes(const Areas *areas, const Placement *p);
+/* Whether parts of tensors in one place of a memory have a pixel in common. */
+bool areas_parts_meet(const Areas *areas, const Placement *p, Part part,
+                      const Placement *other, Part at);
 bool areas_is_concat(const Areas *areas, TensorId t);
 
 #endif

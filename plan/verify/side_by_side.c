@@ -9,7 +9,7 @@
 /* Rows of its operand i that the action touches, as rows of the volume; engines
  * know where volumes are, and where in a ring, but not of fewer rows. */
 static Range rows_touched(const Action *a, uint32_t i, const Placement *p) {
-    bool moves = a->kind == ACTION_LOAD || a->kind == ACTION_STORE;
+    bool moves = is_move(a);
     bool reads = i < a->n_in && a->kind == ACTION_RUN;
     uint32_t row = reads ? a->in_row : a->row;
     uint32_t rows = reads ? a->in_rows : a->rows;
@@ -44,10 +44,14 @@ static bool keeps_apart(const Judge *j, const Action *a, const Action *b,
     if (p->memory != out->memory ||
         !ranges_meet(areas_bytes(j->areas, p), areas_bytes(j->areas, out)))
         return true;
-    return p->offset == out->offset && volumes_same(&p->whole, &out->whole) &&
-           (!ranges_meet(channels_of(p), channels_of(out)) ||
-            !rows_meet(p->whole.h, rows_touched(a, a->n_in, out),
-                       rows_touched(b, i, p)));
+    if (p->offset != out->offset || !volumes_same(&p->whole, &out->whole))
+        return false;
+    if (!ranges_meet(channels_of(p), channels_of(out)))
+        return true;
+    return is_move(a) && is_move(b) /* which know columns */
+               ? !areas_parts_meet(j->areas, out, made_by(a), p, made_by(b))
+               : !rows_meet(p->whole.h, rows_touched(a, a->n_in, out),
+                            rows_touched(b, i, p));
 }
 
 /* What one action writes, another of the same step must not touch. */
