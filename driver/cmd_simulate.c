@@ -139,7 +139,7 @@ ExitCode cmd_simulate(Arena *arena, Diag *diag, const Options *options) {
         accounts_add_json(json, &accounts);
         print_json(arena, options, json);
     } else {
-        print_sim(arena, listing, sim);
+        print_sim(arena, listing, sim, 1);
         accounts_print(arena, &accounts);
     }
     return sim->n_violations ? EXIT_BAD_INPUT : EXIT_FINE;

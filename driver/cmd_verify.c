@@ -284,7 +284,7 @@ static void report(Arena *arena, const Pipeline *p, const Options *options,
     }
     print_placement(arena, p->plan);
     print_products(arena, p->plan);
-    print_sim(arena, v->listing, v->sim);
+    print_sim(arena, v->listing, v->sim, pipeline_images(p));
     print_images(arena, p, v->sim);
     PlanBoundKind bound = plan_bound(p->plan);
     say("bound   %s bytes over DDR: %s\n",

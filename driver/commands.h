@@ -84,7 +84,9 @@ void add_sim_json(Arena *arena, cJSON *json, const Listing *listing,
                   const SimResult *sim);
 
 /* The same for people. */
-void print_sim(Arena *arena, const Listing *listing, const SimResult *sim);
+/* images: that the listing computes. */
+void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
+               uint32_t images);
 /* Shares of engines and host, where the plan's own cycles are known or not. */
 Accounts plan_accounts(Arena *arena, const Pipeline *pipeline, uint64_t cycles);
 void print_plan(Arena *arena, const Pipeline *pipeline);

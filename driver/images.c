@@ -31,17 +31,19 @@ ImageTimes image_times(const Pipeline *p, const SimResult *sim) {
     uint32_t n = pipeline_images(p);
     if (n < 2)
         return (ImageTimes){1, sim->cycles, sim->interval};
-    uint64_t all = (uint64_t)n * hwspec_cores(p->spec);
+    uint64_t cores = hwspec_cores(p->spec), all = n * cores;
+    uint64_t steady = end_of(p, sim, n - 1) - end_of(p, sim, n - 2);
     return (ImageTimes){n, (sim->cycles + all - 1) / all,
-                        end_of(p, sim, n - 1) - end_of(p, sim, n - 2)};
+                        (steady + cores - 1) / cores};
 }
 
 void print_images(Arena *arena, const Pipeline *p, const SimResult *sim) {
     ImageTimes t = image_times(p, sim);
     if (t.n > 1)
-        say("images  %" PRIu32 ", one behind the other: %s cycles an image, "
+        say("images  %" PRIu32 ", one behind the other%s: %s cycles an image, "
             "%s from the %s to the last\n",
-            t.n, with_commas(arena, t.mean), with_commas(arena, t.steady),
+            t.n, hwspec_cores(p->spec) > 1 ? " on each core" : "",
+            with_commas(arena, t.mean), with_commas(arena, t.steady),
             t.n > 2 ? "last but one" : "first");
 }
 

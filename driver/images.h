@@ -7,10 +7,10 @@
 #include "sim/sim.h"
 
 typedef struct ImageTimes {
-    uint32_t n;
-    uint64_t mean;   /* cycles of all, by image, rounded up */
+    uint32_t n;      /* on each core */
+    uint64_t mean;   /* cycles of all, by image of all cores, rounded up */
     uint64_t steady; /* from the end of one image's last layer to that of the
-                      * next one's: of the last two */
+                      * next one's: of the last two, and of all cores */
 } ImageTimes;
 ImageTimes image_times(const Pipeline *p, const SimResult *sim);
 

@@ -200,7 +200,8 @@ const Listing *listing_of_file(Arena *arena, Diag *diag, const Options *options,
     return spec ? listing_read(arena, diag, spec, file) : NULL;
 }
 
-void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
+void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
+               uint32_t images) {
     say("AM      %s of %s bytes touched\n", with_commas(arena, sim->am_peak),
         with_commas(arena, hwspec_active_bytes(listing->spec)));
     say("DDR     %s bytes read, %s written; compulsory %s\n",
@@ -213,7 +214,7 @@ void print_sim(Arena *arena, const Listing *listing, const SimResult *sim) {
         (double)sim->cycles / listing->spec->clock * 1e3,
         listing->spec->clock / 1e6,
         with_noun(arena, sim->instructions, "instruction"));
-    if (sim->interval != sim->cycles)
+    if (images < 2 && sim->interval != sim->cycles)
         say("steady  %s cycles an image (%.1f images/s), %s\n",
             with_commas(arena, sim->interval),
             listing->spec->clock / (double)sim->interval,

@@ -160,6 +160,14 @@ def check_cores(folder):
         told = json.load(file)["amphora"].get("cores")
     if run.returncode or told["count"] != 4 or told["parts"]["ddr"] != 2 ** 28:
         bad.append(f"the listing tells {told}")
+    tiny = os.path.join(ROOT, "examples", "tiny.prototxt")
+    two = amphora("verify", tiny, "-t", four, "--images", "2")
+    times = json.loads(amphora("verify", tiny, "-t", four, "--images", "2",
+                               "--json").stdout)
+    if ("2, one behind the other on each core" not in two.stdout or
+            "steady" in two.stdout or
+            4 * times["steady_cycles"] > times["cycles"]):
+        bad.append(f"two images on each: {two.stdout[:400]}")
     for cores, said in (("{count: 2000}", "more than 1024 cores"),
                         ("{count: 0}", "four.yaml:"),
                         ("{count: 1000, share: [am, ddr, inputs, outputs]}",

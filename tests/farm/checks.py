@@ -301,8 +301,8 @@ def figures(point):
     """What compile counts is what the simulator counts."""
     v, c = point.verified, point.compiled
     moved = v["ddr_read_bytes"] + v["ddr_written_bytes"]
-    cycles = v["cycles_an_image" if "--mode" in point.options else "cycles"]
-    cycles = -(-cycles // cores(point))
+    cycles = (v["cycles_an_image"] if "--mode" in point.options
+              else -(-v["cycles"] // cores(point)))
     pairs = (("moved", c.get("ddr_moved_bytes"), moved),
              ("moved, by verify", v.get("ddr_moved_bytes"), moved),
              ("cycles", c["cost"]["cycles"], cycles))
