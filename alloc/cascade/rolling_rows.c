@@ -388,19 +388,6 @@ static void grow_by(void *context, const Roll *roll, const uint32_t *done) {
              roll->row + roll->rows);
 }
 
-/* Raises a concat's ring until all parts of it start at an address; false if
- * they never do. */
-static bool ring_aligns(const Facts *f, const Cascade *g, Rings *rings,
-                        uint32_t i) {
-    enum { MORE = 64 };
-    Ring *ring = &rings->at.at[i];
-    Ring *place = &rings->at.at[ring->place];
-    for (uint32_t k = 0; k < MORE; k++, place->rows++)
-        if (row_tile_parts_start(f, g, ring->maker, place->rows))
-            return true;
-    return false;
-}
-
 /* Whether rows of it come from outside early, or leave late. */
 static bool ring_moves(const Facts *f, const Cascade *g, const Ring *ring) {
     if (ring->maker == NONE)
@@ -443,18 +430,44 @@ static void rings_widen(const Facts *f, const Cascade *g, Rings *rings) {
         rows = larger32(rows, smaller32(rows + more[i], h));
         at[i].rows = at[i].place == i ? whole_blocks(f, at[i].tensor, rows) : 0;
     }
+}
+
+static bool parts_start(const Facts *f, const Cascade *g, const Rings *rings,
+                        uint32_t place) {
+    const Ring *at = rings->at.at;
+    for (uint32_t i = rings->n_loaded; i < rings->at.n; i++)
+        if (at[i].place == place &&
+            !row_tile_parts_start(f, g, at[i].maker, at[place].rows))
+            return false;
+    return true;
+}
+
+/* Raises concats' rings until all parts of them start at an address; false if
+ * they never do. */
+static bool rings_align(const Facts *f, const Cascade *g, Rings *rings) {
+    enum { MORE = 64 };
+    Ring *at = rings->at.at;
+    for (uint32_t i = 0; i < rings->at.n; i++) {
+        bool start = at[i].place != i;
+        for (uint32_t k = 0; k < MORE && !start; k++) {
+            start = parts_start(f, g, rings, i);
+            if (!start)
+                at[i].rows = whole_blocks(f, at[i].tensor, at[i].rows + 1);
+        }
+        if (!start)
+            return false;
+    }
     for (uint32_t i = 0; i < rings->at.n; i++)
         at[i].rows = at[at[i].place].rows;
+    return true;
 }
 
 bool rings_until(const Facts *f, const Cascade *g, uint32_t rows,
                  Rings *rings) {
     Growth growth = {.f = f, g, rings};
     bool made = roll_until(f, g, rows, grow_by, &growth);
-    for (uint32_t i = rings->n_loaded; i < rings->at.n && made; i++)
-        made = ring_aligns(f, g, rings, i);
     rings_widen(f, g, rings);
-    return made;
+    return made && rings_align(f, g, rings);
 }
 
 bool rings_make(const Decisions *d, const Cascade *g, Rings *rings) {
