@@ -2,29 +2,28 @@
 """mutants.py - whether the tests notice small mistakes in the sources.
 
 Makes mutants of the core rooms (tests/mutate.py), by a seed, and runs for each
-the tests that run its line, the cheapest first, until one fails. Works in a
-copy of the tree; the checkout is only read.
+the tests that run its function, the cheapest first, until one fails. Works in a
+copy of the tree, which is built once: a function has its mutants beside it, and
+AMPHORA_MUTANT in the environment says which of all is meant.
 
   not counted  what does not compile, and what compiles to the same bytes
                (-O2, no debug information)
   killed       a test fails, or takes several times its processor time or memory
-  survived     every test that runs the line passes; those that were read, and
-               why they stay, are in tests/mutants_read.txt
+  survived     every test that runs the function passes; those that were read,
+               and why they stay, are in tests/mutants_read.txt
 
 Three rounds, each for those that the ones before left: unit programs, the
 scripts of tests/all.py that take less than --most seconds, and the unit
-programs with sanitizers. Those that notice most of what reaches them (STRONG)
-come first. Which lines a test runs is measured once, by a build with
---coverage; of the strong ones it is taken to be all. All results are lines of
-JSON in WORK/results.jsonl, written as they come; a second run with the same
-folder goes on from there, and runs of the survivors only tests that were not
-run or have changed since.
+programs with sanitizers. All results are lines of JSON in WORK/results.jsonl,
+written as they come; a second run with the same folder goes on from there, and
+runs of the survivors only tests that were not run or have changed since.
 
 usage: mutants.py [options]
   --work FOLDER    folder for the copy and the results (else a temporary one)
-  --count N        mutants that count; else 200
+  --count N        mutants, with those that compile to the same; else 200
   --seed TEXT      other mutants
   --rounds NAMES   of unit,script,asan; else all
+  --jobs N         mutants at a time; else 1
   --most SECONDS   of processors that a script may take; else 120
   --scripts NAMES  these alone
   --only TEXT      only mutants with this in their place, as PATH:LINE:
@@ -35,13 +34,15 @@ Without an option it tests itself, on a tree of one room; ./test does that, and
 """
 import argparse
 import collections
-import fnmatch
+import concurrent.futures
 import glob
 import hashlib
 import json
 import math
 import os
+import re
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
@@ -56,28 +57,16 @@ import mutate  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SCORE = 90  # per cent that must be killed
 
-# Parts of the core: name, share of the mutants, files. A file belongs to the
-# first part that has it.
-PARTS = (
-    ("verifier", 10, ("plan/verify/*.c", "plan/verify*.c", "pack/verify*.c")),
-    ("hwspec", 20, ("hwspec/layout*.c", "hwspec/rows*.c", "hwspec/insn*.c",
-                    "hwspec/address.c", "hwspec/cost.c", "hwspec/lines.c",
-                    "hwspec/waits.c")),
-    ("geometry", 8, ("geometry/*.c",)),
-    ("planner", 24, ("alloc/*.c", "pack/*.c", "plan/*.c")),
-    ("codegen", 10, ("codegen/*.c",)),
-    ("sim", 16, ("sim/*.c",)),
-    ("legal", 6, ("passes/legal*.c", "passes/*/legal*.c")),
-    ("graph", 8, ("graph/eval*.c", "graph/*/eval*.c", "graph/quant*.c",
-                  "graph/shape*.c")),
-)
+# Rooms of the core, and their shares of the mutants.
+SHARES = {"hwspec": 14, "graph": 8, "passes": 11, "sched": 6, "pack": 11,
+          "geometry": 5, "plan": 7, "alloc": 18, "codegen": 8, "sim": 12}
 # How often an operator is taken, beside the others.
 WEIGHT = {"order": 0.1, "constant": 0.6, "statement": 0.6, "result": 0.6,
           "bits": 2, "extreme": 2}
 # Scripts that look at the text of the sources, build on their own, or are this.
 SKIPPED = {"lint", "library", "llvm", "mutants", "layout_mutants"}
-# Scripts that run most of the core and end at the first difference.
-STRONG = {"figures": ["--first"], "farm": ["--first"]}
+# What scripts are told, to end at the first difference.
+FIRST = {"figures": ["--first"], "farm": ["--first"]}
 
 # Of a test on a mutant: processor seconds and real ones, over those that it
 # takes by itself, and bytes of memory.
@@ -86,8 +75,7 @@ WALL_FACTOR, WALL_MORE = 60, 120
 MEMORY = 4 << 30
 FILE_BYTES = 1 << 30
 
-# `needs`: what ninja makes for it in the folder `build`.
-Test = collections.namedtuple("Test", "name kind command build needs digest")
+Test = collections.namedtuple("Test", "name kind command digest")
 Run = collections.namedtuple("Run", "verdict cpu")
 
 
@@ -121,26 +109,28 @@ def run_limited(command, folder, environment, most_cpu, most_wall):
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.DEVNULL,
                           preexec_fn=in_own_group) as process:
-        start, wait, verdict, cpu = time.monotonic(), 0.02, None, 0.0
+        start, wait, verdict = time.monotonic(), 0.01, None
         while verdict is None:
-            try:
-                process.wait(wait)
+            pid, status, used = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                process.returncode = os.waitstatus_to_exitcode(status)
                 verdict = "failed" if process.returncode else "passed"
-            except subprocess.TimeoutExpired:
-                wait = min(wait * 1.5, 0.5)
-                cpu, memory = group_use(process.pid)
-                if cpu > most_cpu:
-                    verdict = "cpu"
-                elif memory > MEMORY:
-                    verdict = "memory"
-                elif time.monotonic() - start > most_wall:
-                    verdict = "wall"
+                break
+            time.sleep(wait)
+            wait = min(wait * 1.5, 0.5)
+            cpu, memory = group_use(process.pid)
+            if cpu > most_cpu:
+                verdict = "cpu"
+            elif memory > MEMORY:
+                verdict = "memory"
+            elif time.monotonic() - start > most_wall:
+                verdict = "wall"
         try:  # what is left of the group, also of one that has ended
             os.killpg(process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
             pass
         process.wait()
-    return Run(verdict, cpu)
+    return Run(verdict, used.ru_utime + used.ru_stime)
 
 
 # ---- The copy of the tree
@@ -165,21 +155,19 @@ def tracked(tree):
             for at, _, names in os.walk(tree) for name in names]
 
 
-def refresh(source, copy):
-    """Makes `copy` hold the files of `source`; those that are the same keep
-    their time. Build folders in it stay."""
+def refresh(source, copy, texts):
+    """Makes `copy` hold the files of `source`, with `texts` in place of some;
+    those that are the same keep their time. Build folders in it stay."""
     wanted = {path for path in tracked(source)
               if os.path.isfile(os.path.join(source, path))}
     for path in wanted:
         old, new = os.path.join(copy, path), os.path.join(source, path)
-        with open(new, "rb") as file:
-            content = file.read()
-        if os.path.exists(old):
-            with open(old, "rb") as file:
-                if file.read() == content:
-                    continue
+        content = texts[path].encode() if path in texts else read_bytes(new)
+        if os.path.exists(old) and read_bytes(old) == content:
+            continue
         os.makedirs(os.path.dirname(old), exist_ok=True)
-        shutil.copyfile(new, old)
+        with open(old, "wb") as file:
+            file.write(content)
         shutil.copymode(new, old)
     for at, folders, names in os.walk(copy):
         folders[:] = [f for f in folders if not f.startswith("build")]
@@ -189,33 +177,36 @@ def refresh(source, copy):
                 os.remove(path)
 
 
-def with_flags(flags):
-    """A kind of build of our own: none has debug information, so that what
-    compiles to the same is the same."""
-    return ["-DCMAKE_BUILD_TYPE=Mutants", f"-DCMAKE_C_FLAGS_MUTANTS={flags}"]
+def read_bytes(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+# A kind of build of our own, without debug information or warnings.
+OPTIONS = ["-DCMAKE_BUILD_TYPE=Mutants", "-DCMAKE_C_FLAGS_MUTANTS=-O2 -w"]
 
 
 class Tree:
-    """A copy with builds: build and build-asan as the tests want them, and one
-    that counts lines."""
+    """A copy with builds in which all mutants are, and single files made by
+    themselves."""
 
     def __init__(self, work, source):
+        self.source, self.work = source, work
         self.folder = os.path.join(work, "tree")
-        self.scratch = os.path.join(work, "scratch")
-        os.makedirs(self.folder, exist_ok=True)
-        refresh(source, self.folder)
+        self.texts = {}
+        for path in sorted(tracked(source)):
+            if path.endswith(".c") and path.split("/")[0] in SHARES:
+                self.texts[path] = read_bytes(
+                    os.path.join(source, path)).decode()
         beside = os.path.join(os.path.dirname(source), "shared")
         link = os.path.join(work, "shared")
         if os.path.exists(beside) and not os.path.exists(link):
             os.symlink(os.path.realpath(beside), link)
-        self.sources = {}
-        for path in sorted(tracked(source)):
-            if path.endswith((".c", ".h", ".def")) and \
-                    not path.startswith(("tests/", "bench/")):
-                self.sources[path] = os.path.join(self.folder, path)
-        self.digest = digest_of(self.sources.values())
-        self.configure("build", *with_flags("-O2"))
-        self.objects, self.originals = {}, {}
+        if not os.path.exists(self.folder):
+            refresh(source, self.folder, {})
+        self.configure("build", *OPTIONS)
+        self.commands = self.compilers()
+        self.originals = {}
 
     def configure(self, name, *options):
         if os.path.exists(os.path.join(self.folder, name, "build.ninja")):
@@ -226,56 +217,86 @@ class Tree:
         if done.returncode:
             sys.exit(done.stdout + done.stderr)
 
-    def build(self, name, targets=()):
-        """Whether ninja made these targets."""
-        command = ["ninja", "-C", name, "-j", "1", *targets]
-        return subprocess.run(command, cwd=self.folder, capture_output=True,
-                              check=False).returncode == 0
+    def build(self, name):
+        done = subprocess.run(["ninja", "-C", name, "-j", "2"], text=True,
+                              cwd=self.folder, capture_output=True, check=False)
+        if done.returncode:
+            sys.exit(done.stdout[-4000:])
 
-    def text(self, path):
-        with open(os.path.join(self.folder, path), encoding="utf-8") as file:
-            return file.read()
+    def compilers(self):
+        """Of each room, the command that compiles a file of it."""
+        listed = subprocess.run(["ninja", "-C", "build", "-t", "compdb"],
+                                cwd=self.folder, capture_output=True, text=True,
+                                check=True).stdout
+        found = {}
+        for entry in json.loads(listed[listed.index("["):]):
+            file = os.path.realpath(os.path.join(entry["directory"],
+                                                 entry["file"]))
+            room = os.path.relpath(file, os.path.realpath(self.folder))
+            room = room.split("/")[0]
+            if f"/{room}.dir/{room}/" in entry.get("output", ""):
+                words = shlex.split(entry["command"])
+                while words and "ccache" in words[0]:
+                    del words[0]
+                found[room] = [w for w in words if w != "-MD"]
+        return found
 
-    def write(self, path, text):
-        with open(os.path.join(self.folder, path), "w",
-                  encoding="utf-8") as file:
-            file.write(text)
+    def compile(self, path, text, *options):
+        """A source by itself, with what its room is compiled with: whether
+        that works, and the bytes."""
+        command = list(self.commands[path.split("/")[0]])
+        with tempfile.TemporaryDirectory(dir=self.work) as folder:
+            file = os.path.join(folder, os.path.basename(path))
+            made = os.path.join(folder, "made.o")
+            with open(file, "w", encoding="utf-8") as out:
+                out.write(text)
+            for flag in ("-o", "-c", "-MF", "-MT"):
+                if flag in command:
+                    at = command.index(flag)
+                    del command[at:at + 2]
+            command += ["-frandom-seed=1", *options, "-o", made, "-c",
+                        os.path.basename(path)]
+            command += ["-iquote", os.path.join(self.folder,
+                                                os.path.dirname(path))]
+            done = subprocess.run(command, cwd=folder, capture_output=True,
+                                  check=False)
+            good = done.returncode == 0
+            return good, read_bytes(made) if os.path.exists(made) else b""
 
-    def object_of(self, path):
-        """The object file of a source, in build/; None if it has none."""
-        if not self.objects:
-            listed = subprocess.run(
-                ["ninja", "-C", "build", "-t", "targets", "all"],
-                cwd=self.folder, capture_output=True, text=True, check=True)
-            for line in listed.stdout.splitlines():
-                name = line.split(": ")[0]
-                if name.endswith(".c.o"):
-                    room = name.split("/")[1]
-                    source = name.split(".dir/", 1)[1][:-2]
-                    if source.split("/")[0] + ".dir" == room:
-                        self.objects[source] = name
-        return self.objects.get(path)
+    def valid(self, mutant):
+        """Whether a mutant compiles without the warnings that are errors."""
+        text = mutate.apply(self.texts[mutant.path], mutant)
+        return self.compile(mutant.path, text, "-fsyntax-only", "-Wall",
+                            "-Wextra", "-Werror")[0]
 
-    def object_bytes(self, path):
-        with open(os.path.join(self.folder, "build", self.object_of(path)),
-                  "rb") as file:
-            return file.read()
-
-    def original_bytes(self, path):
-        """Of a source that is as it was; the object may be a mutant's."""
+    def same(self, mutant):
+        """Whether a mutant compiles to the same bytes as the source."""
+        path, text = mutant.path, self.texts[mutant.path]
         if path not in self.originals:
-            self.build("build", [self.object_of(path)])
-            self.originals[path] = self.object_bytes(path)
-        return self.originals[path]
+            self.originals[path] = self.compile(path, text)[1]
+        good, made = self.compile(path, mutate.apply(text, mutant))
+        return good and made == self.originals[path]
 
-    def run(self, command, cpu=0.0, factor=CPU_FACTOR, more=CPU_MORE,
+    def plant(self, chosen):
+        """Builds the tree with these mutants; the number of each by its id."""
+        number = {mutant.id: i for i, mutant in enumerate(chosen)}
+        of = collections.defaultdict(list)
+        for mutant in chosen:
+            of[mutant.path].append(mutant)
+        refresh(self.source, self.folder, {
+            path: mutate.with_all(path, self.texts[path], mutants, number)
+            for path, mutants in of.items()})
+        self.build("build")
+        return number
+
+    def run(self, command, mutant, cpu=0.0, factor=CPU_FACTOR, more=CPU_MORE,
             **environment):
-        shutil.rmtree(self.scratch, ignore_errors=True)
-        os.makedirs(self.scratch)
-        environment = dict(os.environ, TMPDIR=self.scratch, **environment)
-        return run_limited(command, self.folder, environment,
-                           factor * cpu + more,
-                           WALL_FACTOR * cpu + WALL_MORE + more)
+        with tempfile.TemporaryDirectory(dir=self.work) as scratch:
+            environment = dict(os.environ, TMPDIR=scratch,
+                               AMPHORA_MUTANT=str(mutant), **environment)
+            return run_limited(command, self.folder, environment,
+                               factor * cpu + more,
+                               WALL_FACTOR * cpu + WALL_MORE + more)
 
 
 # ---- Tests, what they cost and which lines they run
@@ -287,17 +308,17 @@ def unit_tests():
         program = command[0].split("/")[1]
         room, _, name = program.partition("_")
         files = glob.glob(f"tests/{room}/**", recursive=True)
-        if not any(file.endswith(f"/{name}.c") for file in files):
-            continue
-        yield Test(program, "unit", command, "build", (program,),
-                   digest_of(files + glob.glob("tests/*.h")))
+        own = [file for file in files if file.endswith(f"/{name}.c")]
+        if own:
+            yield Test(program, "unit", command, digest_of(
+                own + [f for f in files + glob.glob("tests/*.h")
+                       if f.endswith(".h")]))
 
 
 def sanitized(test):
     """A unit program with sanitizers."""
     return test._replace(name="asan " + test.name, kind="asan",
-                         command=["build-asan/" + test.name],
-                         build="build-asan")
+                         command=["build-asan/" + test.name])
 
 
 def script_tests(only):
@@ -306,89 +327,37 @@ def script_tests(only):
     shared = digest_of(files + glob.glob("tests/cli/*"))
     for name, command in suite.scripts(False):
         if name not in SKIPPED and name in (only or [name]):
-            yield Test(name, "script", command + STRONG.get(name, []), "build",
-                       ("amphora", "amphora-native", "plan_damage"), shared)
+            yield Test(name, "script", command + FIRST.get(name, []), shared)
 
 
-def lines_run(tree):
-    """Of each source, the lines that have code and those that were run, from
-    what the last program left in build-coverage."""
-    folder = os.path.join(tree.folder, "build-coverage")
-    data = [path for path in glob.glob(folder + "/CMakeFiles/**/*.gcda",
-                                       recursive=True)
-            if ".dir/tests/" not in path]
-    wanted = {os.path.realpath(p): name for name, p in tree.sources.items()}
-    found = {}
-    for i in range(0, len(data), 50):
-        output = subprocess.run(
-            ["gcov", "--json-format", "--stdout", *data[i:i + 50]],
-            cwd=folder, capture_output=True, text=True, check=True).stdout
-        for line in output.splitlines():
-            for entry in json.loads(line)["files"]:
-                path = os.path.realpath(os.path.join(folder, entry["file"]))
-                if path in wanted:
-                    add_lines(found, wanted[path], entry["lines"])
-    forget_runs(tree)
-    return found
+class Reached:
+    """Costs of tests and the functions that they run; kept in WORK/reached."""
 
-
-def forget_runs(tree):
-    for path in glob.glob(tree.folder + "/build-coverage/**/*.gcda",
-                          recursive=True):
-        os.remove(path)
-
-
-def add_lines(found, path, lines):
-    code, ran = found.setdefault(path, ([], []))
-    code += [line["line_number"] for line in lines]
-    ran += [line["line_number"] for line in lines if line["count"]]
-
-
-class Coverage:
-    """Costs of tests and the lines that they run; kept in WORK/coverage."""
-
-    def __init__(self, tree, work, most):
+    def __init__(self, tree, work, chosen, most):
         self.tree, self.most = tree, most
-        self.folder = os.path.join(work, "coverage")
+        self.folder = os.path.join(work, "reached")
         os.makedirs(self.folder, exist_ok=True)
-        self.built = False
-        self.code = collections.defaultdict(set)
-        self.ran = {}  # of a test: of a path: lines
-        self.cost = {}
-
-    def build(self):
-        if not self.built:
-            say("building with --coverage")
-            self.tree.configure("build-coverage", *with_flags(
-                "-O1 -Wno-maybe-uninitialized --coverage"))
-            if not self.tree.build("build-coverage"):
-                sys.exit("the tree does not build with --coverage")
-            forget_runs(self.tree)
-        self.built = True
+        text = "".join(sorted(m.id for m in chosen)) + \
+            "".join(tree.texts[path] for path in sorted(tree.texts))
+        self.digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self.cost, self.ran = {}, {}
 
     def measure(self, test):
-        """Cost of a test in build, and its lines; None if it is not taken."""
-        if test.kind == "asan":
-            self.tree.build(test.build, test.needs)
-        start = children_cpu()
-        run = self.tree.run(test.command, 0, more=self.most)
-        cost = max(children_cpu() - start, 0.01)
-        if run.verdict != "passed" or test.kind == "asan" or \
-                test.name in STRONG:
-            return {"verdict": run.verdict, "cost": cost, "lines": {}}
-        self.build()
-        program = os.path.join(self.tree.folder, "build-coverage")
-        command = [os.path.join(program, test.name)] \
-            if test.kind == "unit" else test.command
-        run = self.tree.run(command, cost, factor=20, more=60,
-                            AMPHORA=os.path.join(program, "amphora"))
-        return {"verdict": run.verdict, "cost": cost,
-                "lines": lines_run(self.tree)}
+        """Cost of a test without mutants, and the numbers of those it runs."""
+        at = os.path.join(self.tree.work, f"numbers-{test.name}")
+        open(at, "w", encoding="utf-8").close()
+        run = self.tree.run(test.command, -2, more=self.most,
+                            AMPHORA_REACHED=at)
+        with open(at, encoding="utf-8") as file:
+            numbers = sorted(set(map(int, file.read().split())))
+        os.remove(at)
+        return {"verdict": run.verdict, "cost": max(run.cpu, 0.01),
+                "numbers": numbers}
 
     def take(self, test):
         """Whether a test is of use; measures it where that was not done."""
-        path = os.path.join(
-            self.folder, f"{test.name}-{test.digest}-{self.tree.digest}.json")
+        path = os.path.join(self.folder,
+                            f"{test.name}-{test.digest}-{self.digest}.json")
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 found = json.load(file)
@@ -397,33 +366,9 @@ class Coverage:
             with open(path, "w", encoding="utf-8") as file:
                 json.dump(found, file)
             say(f"{test.name}: {found['cost']:.1f} s, {found['verdict']}")
-        if found["verdict"] != "passed":
-            return False
         self.cost[test.name] = found["cost"]
-        if test.kind == "asan":  # the same lines as without
-            self.ran[test.name] = self.ran[test.needs[0]]
-            return True
-        self.ran[test.name] = {}
-        for source, (code, ran) in found["lines"].items():
-            self.code[source].update(code)
-            self.ran[test.name][source] = set(ran)
-        return True
-
-    def runs(self, test, mutant):
-        """Whether a test runs the line of a mutant: the line itself, or the
-        last one with code before it, since a statement can be of several."""
-        if test.name in STRONG:
-            return True
-        line = mutant.line
-        code = self.code[mutant.path]
-        while line > 0 and line not in code:
-            line -= 1
-        return line in self.ran[test.name].get(mutant.path, ())
-
-
-def children_cpu():
-    use = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return use.ru_utime + use.ru_stime
+        self.ran[test.name] = set(found["numbers"])
+        return found["verdict"] == "passed"
 
 
 # ---- The campaign
@@ -432,33 +377,24 @@ def say(text):
     print(text, flush=True)
 
 
-def part_of(path):
-    for name, _, patterns in PARTS:
-        if any(fnmatch.fnmatch(path, pattern) for pattern in patterns):
-            return name
-    return None
-
-
 def ranked(tree, seed, only):
-    """Of each part, its mutants in the order that they are taken in."""
-    found = {name: [] for name, _, _ in PARTS}
-    for path in tree.sources:
-        part = part_of(path)
-        if not part or not path.endswith(".c") or not tree.object_of(path):
-            continue
-        for m in mutate.sites(path, tree.text(path)):
+    """Of each room, its mutants in the order that they are taken in."""
+    found = {name: [] for name in SHARES}
+    for path, text in tree.texts.items():
+        room = path.split("/")[0]
+        for m in mutate.sites(path, text) if room in tree.commands else ():
             if only in f"{m.path}:{m.line}:":
                 draw = int(mutate.digest(seed, m.id)[:12], 16) + 1
                 key = -math.log(draw / 16 ** 12) / WEIGHT.get(m.operator, 1)
-                found[part].append((key, m.id, m))
+                found[room].append((key, m.id, m))
     return {name: [m for _, _, m in sorted(items)]
             for name, items in found.items()}
 
 
 def quotas(count):
-    """Mutants of each part; they add up to `count`."""
-    left, shares, result = count, sum(share for _, share, _ in PARTS), {}
-    for name, share, _ in PARTS:
+    """Mutants of each room; they add up to `count`."""
+    left, shares, result = count, sum(SHARES.values()), {}
+    for name, share in SHARES.items():
         result[name] = round(left * share / shares)
         left, shares = left - result[name], shares - share
     return result
@@ -478,6 +414,7 @@ class Results:
 
     def add(self, record):
         self.of[record["id"]] = record
+        say(describe(record))
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
@@ -503,101 +440,89 @@ def reading_of(record, read):
 
 class Campaign:
     def __init__(self, work, source, options):
-        self.tree = Tree(work, source)
-        if not self.tree.build("build"):
-            sys.exit("the tree does not build")
+        self.tree, self.options = Tree(work, source), options
         self.results = Results(work)
-        self.coverage = Coverage(self.tree, work, options.most)
-        self.parts = ranked(self.tree, options.seed, options.only)
-        self.quota = quotas(options.count)
-        self.scripts = options.scripts
-        self.chosen = []
+        self.chosen = self.choose(ranked(self.tree, options.seed, options.only))
+        say(f"building with {len(self.chosen)} mutants")
+        self.number = self.tree.plant(self.chosen)
+        self.reached = Reached(self.tree, work, self.chosen, options.most)
+
+    def choose(self, rooms):
+        """Takes mutants of each room that compile, until its quota is there."""
+        chosen, quota = [], quotas(self.options.count)
+        for room, mutants in rooms.items():
+            for mutant in mutants:
+                if quota[room] and self.compiles(mutant):
+                    quota[room] -= 1
+                    chosen.append(mutant)
+        return chosen
+
+    def compiles(self, mutant):
+        old = self.results.of.get(mutant.id)
+        if old:
+            return old["verdict"] != "invalid"
+        if self.tree.valid(mutant):
+            return True
+        self.record(mutant, "invalid", None, {})
+        return False
+
+    def record(self, mutant, verdict, by, ran):
+        change = mutate.change_of(self.tree.texts[mutant.path], mutant)
+        self.results.add({
+            "id": mutant.id, "path": mutant.path, "line": mutant.line,
+            "part": mutant.path.split("/")[0], "operator": mutant.operator,
+            "change": change, "verdict": verdict, "by": by, "ran": ran})
 
     def taken(self, tests):
-        """Those that are of use, the strong and the cheap ones first."""
-        return sorted((t for t in tests if self.coverage.take(t)),
-                      key=lambda t: (t.name not in STRONG,
-                                     self.coverage.cost[t.name], t.name))
+        """Those that are of use, the cheap ones first."""
+        tests = [t for t in self.parallel(
+            lambda t: t if self.reached.take(t) else None, tests) if t]
+        say(f"{len(tests)} tests")
+        return sorted(tests, key=lambda t: (self.reached.cost[t.name], t.name))
 
-    def sanitized(self, tests):
-        """The unit programs that run lines of survivors, with sanitizers."""
-        left = [m for m, _ in self.chosen
-                if self.results.of[m.id]["verdict"] == "survived"]
-        return self.taken(
-            sanitized(t) for t in tests if t.kind == "unit" and
-            any(self.coverage.runs(t, m) for m in left))
+    def parallel(self, call, items):
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            return list(pool.map(call, items))
 
-    def compiled(self, mutant, original):
-        """Writes a mutant: invalid, equivalent, or None if it counts."""
-        before = self.tree.original_bytes(mutant.path)
-        self.tree.write(mutant.path, mutate.apply(original, mutant))
-        if not self.tree.build("build", [self.tree.object_of(mutant.path)]):
-            return "invalid"
-        if self.tree.object_bytes(mutant.path) == before:
-            return "equivalent"
-        return None
-
-    def examine(self, mutant, tests, part):
-        """Runs what has not been run of a mutant; its record."""
+    def examine(self, mutant, tests):
+        """Runs what has not been run of a mutant."""
         old = self.results.of.get(mutant.id)
         ran = dict(old["ran"]) if old else {}
+        number = self.number[mutant.id]
         due = [t for t in tests if ran.get(t.name) != t.digest and
-               self.coverage.runs(t, mutant)]
+               number in self.reached.ran[t.name]]
         if old and (old["verdict"] != "survived" or not due):
-            return old
-        original = self.tree.text(mutant.path)
-        start = children_cpu()
-        try:
-            verdict = self.compiled(mutant, original)
-            by = None
-            for test in due if verdict is None else ():
-                self.tree.build(test.build, test.needs)
-                run = self.tree.run(test.command,
-                                    self.coverage.cost[test.name])
-                if run.verdict != "passed":
-                    verdict, by = "killed", f"{test.name}: {run.verdict}"
-                    break
-                ran[test.name] = test.digest
-        finally:
-            self.tree.write(mutant.path, original)
-        record = {"id": mutant.id, "path": mutant.path, "line": mutant.line,
-                  "part": part, "operator": mutant.operator,
-                  "change": mutate.change_of(original, mutant),
-                  "verdict": verdict or "survived", "by": by, "ran": ran,
-                  "cpu": round(children_cpu() - start, 1)}
-        self.results.add(record)
-        say(describe(record))
-        return record
+            return
+        verdict, by = "survived", None
+        for test in due:
+            run = self.tree.run(test.command, number,
+                                self.reached.cost[test.name])
+            if run.verdict != "passed":
+                verdict, by = "killed", f"{test.name}: {run.verdict}"
+                break
+            ran[test.name] = test.digest
+        if not old and verdict == "survived" and self.tree.same(mutant):
+            verdict = "equivalent"
+        self.record(mutant, verdict, by, ran)
 
-    def choose(self, tests):
-        """Takes mutants of each part until its quota is there."""
-        for part, mutants in self.parts.items():
-            counted = 0
-            for mutant in mutants:
-                if counted == self.quota[part]:
-                    break
-                record = self.examine(mutant, tests, part)
-                if record["verdict"] in ("killed", "survived"):
-                    counted += 1
-                    self.chosen.append((mutant, part))
+    def round(self, tests):
+        tests = self.taken(tests)
+        self.parallel(lambda mutant: self.examine(mutant, tests), self.chosen)
 
     def run(self, rounds):
         os.chdir(self.tree.folder)
-        tests = self.taken(unit_tests())
-        say(f"{len(tests)} unit programs")
-        self.choose(tests if "unit" in rounds else [])
+        units = list(unit_tests())
+        if "unit" in rounds:
+            self.round(units)
         if "script" in rounds:
-            self.continue_with(self.taken(script_tests(self.scripts)))
+            self.round(script_tests(self.options.scripts))
         if "asan" in rounds:
             self.tree.configure("build-asan", "-DSANITIZE=ON",
-                                "-DCMAKE_C_COMPILER=clang")
-            self.continue_with(self.sanitized(tests))
-        return [self.results.of[m.id] for m, _ in self.chosen]
-
-    def continue_with(self, tests):
-        say(f"{len(tests)} more tests")
-        for mutant, part in self.chosen:
-            self.examine(mutant, tests, part)
+                                "-DCMAKE_C_COMPILER=clang", *OPTIONS)
+            self.tree.build("build-asan")
+            self.round(map(sanitized, units))
+        return [self.results.of[m.id] for m in self.chosen
+                if m.id in self.results.of]
 
 
 def describe(record):
@@ -631,7 +556,7 @@ def print_table(records, read):
         for row in (record["part"], "all"):
             rows[row][column] += 1
     say(f"{'part':10} killed equivalent survived unread")
-    for name in [name for name, _, _ in PARTS] + ["all"]:
+    for name in [*SHARES, "all"]:
         c = rows[name]
         say(f"{name:10} {c['killed']:6} {c['equivalent']:10} "
             f"{c['survived']:8} {c['unread']:6}")
@@ -662,6 +587,7 @@ def parse(arguments):
     parser.add_argument("--seed", default="1")
     parser.add_argument("--rounds", default="unit,script,asan",
                         type=lambda text: text.split(","))
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--most", type=float, default=120)
     parser.add_argument("--scripts", default="",
                         type=lambda text: text.split(",") if text else [])

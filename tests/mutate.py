@@ -74,21 +74,23 @@ class File:
         self.path, self.text = path, text
         self.tokens = tokens_of(text)
         self.pair = partners(self.tokens)
-        self.inside = self.bodies()
+        self.functions = self.bodies()
+        self.inside = {i: name for first, (name, end) in self.functions.items()
+                       for i in range(first, end + 1)}
         self.asserted = self.assertions()
 
     def bodies(self):
-        """Of each token in a function, the index of the function's name."""
-        inside, i = {}, 0
+        """Of each bracket that opens a function, the index of the function's
+        name and of the bracket that closes it."""
+        found, i = {}, 0
         while i < len(self.tokens):
             if self.tokens[i].text == "{":
                 end = self.pair.get(i, i)
                 if i and self.tokens[i - 1].text == ")":
-                    name = self.pair[i - 1] - 1
-                    inside.update(dict.fromkeys(range(i, end + 1), name))
+                    found[i] = self.pair[i - 1] - 1, end
                 i = end
             i += 1
-        return inside
+        return found
 
     def assertions(self):
         found = set()
@@ -250,6 +252,49 @@ def digest(*texts):
 
 def apply(text, mutant):
     return text[:mutant.start] + mutant.new + text[mutant.end:]
+
+
+# What a source with its mutants begins with. -2: say which functions are run.
+SWITCH = """\
+extern char *mutant_getenv(const char *) __asm__("getenv");
+extern int mutant_atoi(const char *) __asm__("atoi");
+extern int mutant_open(const char *, int, ...) __asm__("open");
+extern int mutant_dprintf(int, const char *, ...) __asm__("dprintf");
+extern int mutant_close(int) __asm__("close");
+__attribute__((weak)) int mutant_chosen = -1;
+__attribute__((weak, constructor)) void mutant_read(void) {
+    const char *text = mutant_getenv("AMPHORA_MUTANT");
+    mutant_chosen = text ? mutant_atoi(text) : -1;
+}
+__attribute__((weak)) void mutant_reached(int number) {
+    int file = mutant_open(mutant_getenv("AMPHORA_REACHED"), 02001);
+    mutant_dprintf(file, "%d\\n", number);
+    mutant_close(file);
+}
+"""
+
+
+def with_all(path, text, mutants, number):
+    """A source in which each function has its mutants before its body; the
+    one of `number` (by id) that AMPHORA_MUTANT names is run instead."""
+    file, parts, at = File(path, text), [SWITCH, f'#line 1 "{path}"\n'], 0
+    for i, (name, end) in sorted(file.functions.items()):
+        first, last = file.tokens[i].end, file.tokens[end].start
+        own = [m for m in mutants if first <= m.start < last]
+        if not own:
+            continue
+        ends = "return;" if file.returned_type(name).endswith("void") else ""
+        parts += [text[at:first], " static char mutant_seen;"
+                  " if (mutant_chosen == -2 && !mutant_seen) {"
+                  " mutant_seen = 1;"]
+        parts += [f" mutant_reached({number[m.id]});"
+                  for m in own] + [" }"]
+        for m in own:
+            body = text[first:m.start] + m.new + text[m.end:last]
+            parts.append(f" if (mutant_chosen == {number[m.id]}) "
+                         f"{{{body}\n{ends}}}\n")
+        at = first
+    return "".join(parts) + text[at:]
 
 
 def change_of(text, mutant):
