@@ -24,7 +24,7 @@ usage: mutants.py [options]
   --seed TEXT      other mutants
   --rounds NAMES   of unit,script,asan; else all
   --jobs N         mutants at a time; else 1
-  --most SECONDS   of processors that a script may take; else 120
+  --most SECONDS   of processors that a test may take; else 120
   --scripts NAMES  these alone
   --only TEXT      only mutants with this in their place, as PATH:LINE:
   --list           only print survivors of the folder: place, change, reason
@@ -293,6 +293,7 @@ class Tree:
             **environment):
         with tempfile.TemporaryDirectory(dir=self.work) as scratch:
             environment = dict(os.environ, TMPDIR=scratch,
+                               OPENBLAS_NUM_THREADS="1",
                                AMPHORA_MUTANT=str(mutant), **environment)
             return run_limited(command, self.folder, environment,
                                factor * cpu + more,
@@ -368,7 +369,7 @@ class Reached:
             say(f"{test.name}: {found['cost']:.1f} s, {found['verdict']}")
         self.cost[test.name] = found["cost"]
         self.ran[test.name] = set(found["numbers"])
-        return found["verdict"] == "passed"
+        return found["verdict"] == "passed" and found["cost"] <= self.most
 
 
 # ---- The campaign
@@ -507,7 +508,17 @@ class Campaign:
 
     def round(self, tests):
         tests = self.taken(tests)
-        self.parallel(lambda mutant: self.examine(mutant, tests), self.chosen)
+        self.parallel(lambda mutant: self.examine(mutant, tests), self.mixed())
+
+    def mixed(self):
+        """The mutants with those of all rooms side by side, so that what is
+        told early is told of all."""
+        of = collections.defaultdict(list)
+        for mutant in self.chosen:
+            of[mutant.path.split("/")[0]].append(mutant)
+        return [m for _, m in sorted(
+            (i / len(own), m) for own in of.values()
+            for i, m in enumerate(own))]
 
     def run(self, rounds):
         os.chdir(self.tree.folder)

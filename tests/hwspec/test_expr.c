@@ -290,6 +290,16 @@ static const struct {
     {"in.c == 3", 0, 1},
     {"big + 1", INT64_MIN + 1, INT64_MAX},
     {"big * big", INT64_MIN, INT64_MAX},
+    {"x % -7", -6, 0},
+    {"x % kernel", 0, 4},
+    {"in.c % 1024", 0, 1023},
+    {"in.c % 1025", 1, 1024},
+    {"round_up(x, kernel)", -100, 104},
+    {"exp2(x)", 0, INT64_MAX},
+    {"bits(x, 3, 1)", 0, 1},
+    {"v[x]", 0, 9},
+    {"some(in.w, flag)", 0, 512},
+    {"if(flag, 7, x)", -100, 100},
     {"min(in.c, 30720 / (kernel * kernel * in.c))", 1, 1024},
 };
 
@@ -328,6 +338,120 @@ static void divisors_are_proved(void **state) {
         assert_string_equal(diag_at(w.diag, diag_count(w.diag) - 1)->text,
                             told[i]);
     }
+    arena_free(w.arena);
+}
+
+/* Ranges of a and b in which an operation is tried whole. */
+enum { EDGE = 5 };
+
+static const char *const operations[] = {
+    "a + b",     "a - b",     "a * b", "a / b", "ceil(a, b)",
+    "min(a, b)", "max(a, b)", "-a",    "abs(a)"};
+
+/* The least and the most value for a and b in these ranges. */
+static ExprRange tried(World *w, const Expr *e, ExprRange a, ExprRange b) {
+    ExprRange all = {INT64_MAX, INT64_MIN};
+    for (int64_t i = a.lo; i <= a.hi; i++)
+        for (int64_t k = b.lo; k <= b.hi; k++) {
+            int64_t value = 0;
+            ExprFault fault;
+            set(w, "a", i);
+            set(w, "b", k);
+            assert_true(expr_eval(&w->env, e, &value, &fault));
+            all.lo = value < all.lo ? value : all.lo;
+            all.hi = value > all.hi ? value : all.hi;
+        }
+    return all;
+}
+
+static World with_ranges(ExprDomain **domain) {
+    World w = world();
+    add(&w, "a", 0, 0);
+    add(&w, "b", 0, 0);
+    *domain = ARENA_ARRAY(w.arena, ExprDomain, w.names->list.n);
+    for (uint32_t i = 0; i < w.names->list.n; i++)
+        (*domain)[i] = w.names->list.at[i].domain;
+    return w;
+}
+
+static ExprRange range_in(World *w, ExprDomain *domain, const Expr *e,
+                          ExprRange a, ExprRange b) {
+    const ExprBounds bounds = {w->names, domain, w->names->list.n};
+    ExprRange range = {0, 0};
+    domain[expr_find(w->names, "a")] = (ExprDomain){.range = a};
+    domain[expr_find(w->names, "b")] = (ExprDomain){.range = b};
+    assert_true(expr_range(&bounds, w->diag, e, &range));
+    return range;
+}
+
+static void ranges_are_exact(void **state) {
+    (void)state;
+    ExprDomain *domain;
+    World w = with_ranges(&domain);
+    for (size_t op = 0; op < sizeof operations / sizeof *operations; op++) {
+        const Expr *e = parse(&w, operations[op]);
+        bool divides = strstr(operations[op], "/") || operations[op][0] == 'c';
+        assert_non_null(e);
+        for (int i = 0; i < 1 << 12; i++) {
+            ExprRange a = {(i & 7) - EDGE, (i & 7) - EDGE + (i >> 3 & 7)};
+            ExprRange b = {(i >> 6 & 7) - EDGE,
+                           (i >> 6 & 7) - EDGE + (i >> 9 & 7)};
+            if (divides && b.lo <= 0 && b.hi >= 0)
+                continue;
+            ExprRange has = range_in(&w, domain, e, a, b);
+            ExprRange is = tried(&w, e, a, b);
+            assert_int_equal(has.lo, is.lo);
+            assert_int_equal(has.hi, is.hi);
+        }
+    }
+    arena_free(w.arena);
+}
+
+/* What has no room in 64 bits is the last number that has. */
+static const struct {
+    const char *text;
+    int64_t a, b, value;
+} ends[] = {
+    {"a + b", INT64_MAX, 1, INT64_MAX},
+    {"a + b", INT64_MIN, -1, INT64_MIN},
+    {"a - b", INT64_MIN, 1, INT64_MIN},
+    {"a - b", INT64_MAX, -1, INT64_MAX},
+    {"a - b", 0, INT64_MIN, INT64_MAX},
+    {"a * b", INT64_MAX, 2, INT64_MAX},
+    {"a * b", INT64_MAX, -2, INT64_MIN},
+    {"a * b", INT64_MIN, 2, INT64_MIN},
+    {"a * b", INT64_MIN, -1, INT64_MAX},
+    {"a * b", INT64_MIN, 0, 0},
+    {"a / b", INT64_MIN, -1, INT64_MAX},
+    {"a / b", INT64_MIN, 1, INT64_MIN},
+    {"ceil(a, b)", INT64_MIN, -1, INT64_MAX},
+    {"ceil(a, b)", INT64_MAX, -1, -INT64_MAX},
+    {"-a", INT64_MIN, 0, INT64_MAX},
+    {"abs(a)", INT64_MIN, 0, INT64_MAX},
+    {"exp2(a)", 62, 0, INT64_C(1) << 62},
+    {"exp2(a)", 0, 0, 1},
+    {"exp2(a)", -1, 0, 0},
+    {"log2(a)", INT64_MAX, 0, 62},
+    {"log2(a)", 1, 0, 0},
+};
+
+static void ranges_end_at_64_bits(void **state) {
+    (void)state;
+    ExprDomain *domain;
+    World w = with_ranges(&domain);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        ExprRange has = range_in(&w, domain, parse(&w, ends[i].text),
+                                 (ExprRange){ends[i].a, ends[i].a},
+                                 (ExprRange){ends[i].b, ends[i].b});
+        if (has.lo != ends[i].value || has.hi != ends[i].value)
+            fail_msg("%s of %lld, %lld is %lld..%lld", ends[i].text,
+                     (long long)ends[i].a, (long long)ends[i].b,
+                     (long long)has.lo, (long long)has.hi);
+    }
+    ExprRange far = range_in(&w, domain, parse(&w, "exp2(a)"),
+                             (ExprRange){61, 63}, (ExprRange){0, 0});
+    assert_int_equal(far.lo, INT64_C(1) << 61);
+    assert_int_equal(far.hi, INT64_MAX);
     arena_free(w.arena);
 }
 
@@ -458,6 +582,8 @@ int main(void) {
         cmocka_unit_test(are_refused),
         cmocka_unit_test(are_bounded),
         cmocka_unit_test(have_ranges),
+        cmocka_unit_test(ranges_are_exact),
+        cmocka_unit_test(ranges_end_at_64_bits),
         cmocka_unit_test(divisors_are_proved),
         cmocka_unit_test(tell_what_they_can),
         cmocka_unit_test(come_back),
