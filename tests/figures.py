@@ -20,6 +20,7 @@ Without --long plans of every third case are damaged.
             cost model or of a row may change lines; see to it that no figure
             grows for no reason
   --first   stops at the first difference
+  --share K/N   every Nth case from the Kth, with --first
 
 Exits 1 if any line differs.
 """
@@ -181,12 +182,12 @@ def line_of(case, folder, number):
             f"{damaged(path, target, options, name)}")
 
 
-def figures(last=lambda line: False):
-    """Lines of all cases, or up to one that is the last."""
+def figures(last=lambda line: False, share=slice(None)):
+    """Lines of all cases or of a share, or up to one that is the last."""
     with tempfile.TemporaryDirectory() as folder, \
             concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = [pool.submit(line_of, case, folder, number)
-                for number, case in enumerate(cases(folder))]
+                for number, case in enumerate(cases(folder)[share])]
         lines = []
         for job in jobs:
             lines.append(job.result())
@@ -204,6 +205,13 @@ def write(lines):
     return bool(wrong)
 
 
+def share_of(arguments):
+    if "--share" not in arguments:
+        return slice(None)
+    first, step = arguments[arguments.index("--share") + 1].split("/")
+    return slice(int(first), None, int(step))
+
+
 def main():
     if "--write" in sys.argv[1:]:
         return write(figures())
@@ -211,7 +219,7 @@ def main():
         recorded = [comparable(line) for line in file.read().splitlines()]
     old = set(recorded)
     if "--first" in sys.argv[1:]:
-        lines = figures(lambda line: line not in old)
+        lines = figures(lambda line: line not in old, share_of(sys.argv))
         print(lines[-1])
         return lines[-1] not in old
     lines = figures()

@@ -65,8 +65,12 @@ WEIGHT = {"order": 0.1, "constant": 0.6, "statement": 0.6, "result": 0.6,
           "bits": 2, "extreme": 2}
 # Scripts that look at the text of the sources, build on their own, or are this.
 SKIPPED = {"lint", "library", "llvm", "mutants", "layout_mutants"}
-# What scripts are told, to end at the first difference.
-FIRST = {"figures": ["--first"], "farm": ["--first"]}
+# What scripts are told, to end at the first difference; in parts, each a test
+# of its own, for a mutant is often seen by the first.
+FIGURES = 20
+FIRST = {"farm": [["--first"]],
+         "figures": [["--first", "--share", f"{k}/{FIGURES}"]
+                     for k in range(FIGURES)]}
 
 # Of a test on a mutant: processor seconds and real ones, over those that it
 # takes by itself, and bytes of memory.
@@ -328,7 +332,9 @@ def script_tests(only):
     shared = digest_of(files + glob.glob("tests/cli/*"))
     for name, command in suite.scripts(False):
         if name not in SKIPPED and name in (only or [name]):
-            yield Test(name, "script", command + FIRST.get(name, []), shared)
+            for how in FIRST.get(name, [[]]):
+                yield Test(" ".join([name] + how[2:]).replace("/", " of "),
+                           "script", command + how, shared)
 
 
 class Reached:
