@@ -26,6 +26,7 @@ usage: mutants.py [options]
   --jobs N         mutants at a time; else 1
   --most SECONDS   of processors that a test may take; else 120
   --scripts NAMES  these alone
+  --tests N        of a round, for each mutant; else all
   --only TEXT      only mutants with this in their place, as PATH:LINE:
   --list           only print survivors of the folder: place, change, reason
 Closes with a table by room and the score; exits 1 if it is less than 90 %.
@@ -501,7 +502,7 @@ class Campaign:
         if old and (old["verdict"] != "survived" or not due):
             return
         verdict, by = "survived", None
-        for test in due:
+        for test in due[:self.options.tests]:
             run = self.tree.run(test.command, number,
                                 self.reached.cost[test.name])
             if run.verdict != "passed":
@@ -605,6 +606,7 @@ def parse(arguments):
     parser.add_argument("--rounds", default="unit,script,asan",
                         type=lambda text: text.split(","))
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--tests", type=int)
     parser.add_argument("--most", type=float, default=120)
     parser.add_argument("--scripts", default="",
                         type=lambda text: text.split(",") if text else [])
