@@ -344,9 +344,9 @@ static void divisors_are_proved(void **state) {
 /* Ranges of a and b in which an operation is tried whole. */
 enum { EDGE = 5 };
 
-static const char *const operations[] = {
-    "a + b",     "a - b",     "a * b", "a / b", "ceil(a, b)",
-    "min(a, b)", "max(a, b)", "-a",    "abs(a)"};
+static const char *const operations[] = {"a + b",     "a - b",      "a * b",
+                                         "a / b",     "ceil(a, b)", "min(a, b)",
+                                         "max(a, b)", "-a",         "abs(a)"};
 
 /* The least and the most value for a and b in these ranges. */
 static ExprRange tried(World *w, const Expr *e, ExprRange a, ExprRange b) {

@@ -17,9 +17,7 @@
 #include "base/text.h"
 #include "pack/pack.h"
 #include "pack/packers.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/recorded.h"
 
 static const char *const recorded = "tests/pack/recorded.txt";
 
@@ -167,10 +165,10 @@ static void add_answer(Arena *arena, Text *line, const PackProblem *problem,
     for (uint32_t p = 0; p < problem->n_pools; p++)
         text_addf(line, "%s%llu", p ? "+" : " ",
                   (unsigned long long)r.height[p]);
-    text_addf(line, " %llu/%llu %llu%s %u %llu %04x", (unsigned long long)r.cost,
-              (unsigned long long)r.cost_bound, (unsigned long long)r.bound,
-              r.proved ? "!" : "", r.hints, (unsigned long long)r.nodes,
-              (unsigned)(places & 0xffff));
+    text_addf(line, " %llu/%llu %llu%s %u %llu %04x",
+              (unsigned long long)r.cost, (unsigned long long)r.cost_bound,
+              (unsigned long long)r.bound, r.proved ? "!" : "", r.hints,
+              (unsigned long long)r.nodes, (unsigned)(places & 0xffff));
 }
 
 static const char *answers(Arena *arena) {
@@ -187,42 +185,16 @@ static const char *answers(Arena *arena) {
     return text_str(&text);
 }
 
-static void differ(const char *is, const char *was) {
-    size_t from = 0, at = 0;
-    for (; is[at] && is[at] == was[at]; at++)
-        if (is[at] == ';' || is[at] == '\n')
-            from = at + 1;
-    fail_msg("- %.*s\n+ %.*s", (int)strcspn(was + from, ";\n"), was + from,
-             (int)strcspn(is + from, ";\n"), is + from);
-}
-
 static void test_answers(void **state) {
     (void)state;
     Arena *arena = arena_new("test");
-    FILE *file = fopen(recorded, "rb");
-    assert_non_null(file);
-    enum { MOST = 1 << 20 };
-    char *was = ARENA_ARRAY(arena, char, MOST);
-    was[fread(was, 1, MOST - 1, file)] = 0;
-    fclose(file);
-    const char *is = answers(arena);
-    if (strcmp(is, was))
-        differ(is, was);
+    recorded_compare(recorded, answers(arena));
     arena_free(arena);
-}
-
-static int write_answers(void) {
-    Arena *arena = arena_new("test");
-    FILE *file = fopen(recorded, "wb");
-    bool good = file && fputs(answers(arena), file) >= 0;
-    good = file && !fclose(file) && good;
-    arena_free(arena);
-    return !good;
 }
 
 int main(int argc, char **argv) {
     if (argc > 1 && !strcmp(argv[1], "--write"))
-        return write_answers();
+        return recorded_write(recorded, answers(arena_new("test")));
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_answers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
