@@ -13,15 +13,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fails with the first part that differs; parts end at ';' or with a line. */
-static inline void recorded_compare(const char *path, const char *is) {
+/* All of a file. */
+static inline char *recorded_text(Arena *arena, const char *path) {
     enum { MOST = 1 << 20 };
-    Arena *arena = arena_new("recorded");
-    char *was = ARENA_ARRAY(arena, char, MOST);
+    char *text = ARENA_ARRAY(arena, char, MOST);
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
-    was[fread(was, 1, MOST - 1, file)] = 0;
+    text[fread(text, 1, MOST - 1, file)] = 0;
     fclose(file);
+    return text;
+}
+
+/* Fails with the first part that differs; parts end at ';' or with a line. */
+static inline void recorded_compare(const char *path, const char *is) {
+    Arena *arena = arena_new("recorded");
+    const char *was = recorded_text(arena, path);
     size_t line = 0, from = 0, at = 0;
     for (; is[at] && is[at] == was[at]; at++) {
         line = is[at] == '\n' ? at + 1 : line;
