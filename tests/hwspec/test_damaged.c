@@ -1,0 +1,210 @@
+/* test_damaged.c - what is said of damaged hwspecs, as recorded.
+ *
+ * Of each machine of tests/figures and of hwspec/targets words are changed, one
+ * at a time: left out, or another of the file's in their place; numbers become
+ * 0, one more, negative or large; or a line is left out. A line of damaged.txt
+ * is a machine: how many of these it refuses, and a digest of all messages and
+ * of what machines the others are. `hwspec_test_damaged --print FILE.yaml`
+ * tells all of one; `--write` makes damaged.txt anew.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "hwspec/hwspec.h"
+#include "tests/recorded.h"
+
+#include <ctype.h>
+#include <glob.h>
+
+static const char *const recorded = "tests/hwspec/damaged.txt";
+
+typedef struct Word {
+    uint32_t at, n;
+} Word;
+
+typedef struct Machine {
+    Arena *arena;
+    const char *path, *text;
+    uint32_t n;
+    const Word *word;
+} Machine;
+
+static bool in_word(char c) {
+    return isalnum((unsigned char)c) || (c && strchr("_.-", c));
+}
+
+static Machine machine_of(Arena *arena, const char *path) {
+    Machine m = {.arena = arena, .path = path};
+    m.text = recorded_text(arena, path);
+    VEC(Word) words = {0};
+    for (uint32_t i = 0; m.text[i];) {
+        if (m.text[i] == '#') {
+            i += (uint32_t)strcspn(m.text + i, "\n");
+            continue;
+        }
+        uint32_t n = 0;
+        while (in_word(m.text[i + n]))
+            n++;
+        if (n)
+            vec_push(arena, &words, ((Word){i, n}));
+        i += n ? n : 1;
+    }
+    m.n = words.n;
+    m.word = words.at;
+    return m;
+}
+
+static const char *with(const Machine *m, uint32_t from, uint32_t to,
+                        const char *text) {
+    return arena_printf(m->arena, "%.*s%s%s", (int)from, m->text, text,
+                        m->text + to);
+}
+
+/* The text of the machine with its damage number k. */
+static const char *damaged(const Machine *m, uint32_t k) {
+    uint64_t dice = rng_bits(rng_seed(m->path, 1), k);
+    Word w = m->word[dice % m->n], other = m->word[(dice >> 20) % m->n];
+    const char *is = m->text + w.at;
+    uint32_t kind = (uint32_t)(dice >> 40) % 8, end = w.at + w.n;
+    if (kind == 0)
+        return with(m, w.at, end, "");
+    if (kind == 1) {
+        uint32_t line = w.at;
+        while (line && m->text[line - 1] != '\n')
+            line--;
+        return with(m, line, w.at + (uint32_t)strcspn(is, "\n"), "");
+    }
+    if (isdigit((unsigned char)*is) && kind > 3) {
+        static const char *const number[] = {"0", "-1", "3", "4294967296"};
+        uint32_t digits = (uint32_t)strspn(is, "0123456789");
+        return with(m, w.at, w.at + digits, number[kind - 4]);
+    }
+    return with(
+        m, w.at, end,
+        arena_printf(m->arena, "%.*s", (int)other.n, m->text + other.at));
+}
+
+/* What the rest of the compiler asks a machine. */
+static void add_machine(Arena *arena, Text *out, const HwSpec *spec) {
+    text_addf(out, "%s %u %.9g %u", spec->machine, spec->element, spec->clock,
+              hwspec_cores(spec));
+    for (uint32_t i = 0; i < spec->n_memories; i++) {
+        const HwMemory *m = &spec->memory[i];
+        text_addf(out, "; %s %d %llu %u %u %u", m->name, (int)m->role,
+                  (unsigned long long)m->size, m->unit, m->align, m->id);
+        text_addf(out, " %llu %llu", (unsigned long long)hwspec_buffer_bytes(m),
+                  (unsigned long long)hwspec_partition_bytes(m));
+        for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+            text_addf(out, " %d", hwspec_dma(spec, (HwOp)op, i));
+    }
+    for (uint32_t i = 0; i < spec->n_engines; i++) {
+        const HwEngine *e = &spec->engine[i];
+        text_addf(out, "; %s %.9g", e->name, e->clock);
+        for (uint32_t k = 0; k < HW_LIMIT_COUNT; k++)
+            text_addf(out, " %s", hw_range_text(arena, &e->limit[k]));
+    }
+    for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
+        HwOp op = (HwOp)i;
+        int32_t engine = hwspec_engine(spec, op);
+        text_addf(out, "; %d %d", engine, hwspec_engine_ahead(spec, op));
+        for (int k = 0; k < HW_OPERANDS; k++)
+            text_addf(out, " %x", hwspec_lies(spec, op, (HwOperand)k));
+        text_addf(out, " %d %d", hwspec_stages(spec, op),
+                  hwspec_loads_bias(spec, op));
+        if (engine >= 0)
+            text_addf(out, " %d %d", hwspec_adds_up(spec, op, engine),
+                      hwspec_keeps_sums(spec, op, engine));
+    }
+}
+
+/* True if the damage is refused. */
+static bool try_one(const Machine *m, uint32_t k, Text *out) {
+    Arena *arena = arena_new("damaged");
+    Diag *diag = diag_new(arena);
+    const char *text = damaged(m, k);
+    const HwSpec *spec =
+        hwspec_read(arena, diag, m->path, text, strlen(text), 0, NULL);
+    for (uint32_t i = 0; i < diag_count(diag); i++) {
+        const DiagMessage *said = diag_at(diag, i);
+        text_addf(out, "%u:%u: %s\n", said->loc.line, said->loc.col,
+                  said->text);
+    }
+    if (spec)
+        add_machine(arena, out, spec);
+    text_add(out, "\n");
+    arena_free(arena);
+    return !spec;
+}
+
+/* Machines that differ in sizes alone are one; what the others of tests/figures
+ * extend has all keys. */
+static uint32_t each_of(const char *path) {
+    return strstr(path, "dpuczdx8g-b") ? 0 : strstr(path, "full") ? 400 : 40;
+}
+
+static void add_file(Text *line, const char *path) {
+    Arena *arena = arena_new("machine");
+    Machine m = machine_of(arena, path);
+    Text said = text_new(arena);
+    uint32_t refused = 0;
+    uint32_t n = each_of(path);
+    for (uint32_t k = 0; k < n; k++)
+        refused += try_one(&m, k, &said);
+    uint64_t all = 1;
+    for (const char *at = text_str(&said); *at; at++)
+        all = rng_bits(all, (uint8_t)*at);
+    text_addf(line, "%s: %u of %u refused, %08x\n", path, refused, n,
+              (unsigned)all);
+    arena_free(arena);
+}
+
+static const char *everything(Arena *arena) {
+    static const char *const folder[] = {"tests/farm/full.yaml",
+                                         "tests/figures/*.yaml",
+                                         "hwspec/targets/*.yaml"};
+    Text text = text_new(arena);
+    for (int i = 0; i < 3; i++) {
+        glob_t found;
+        assert_int_equal(glob(folder[i], 0, NULL, &found), 0);
+        for (size_t k = 0; k < found.gl_pathc; k++)
+            if (each_of(found.gl_pathv[k]))
+                add_file(&text, found.gl_pathv[k]);
+        globfree(&found);
+    }
+    return text_str(&text);
+}
+
+static void damage_is_told_as_recorded(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    recorded_compare(recorded, everything(arena));
+    arena_free(arena);
+}
+
+static int print_file(const char *path) {
+    Arena *arena = arena_new("machine");
+    Machine m = machine_of(arena, path);
+    for (uint32_t k = 0; k < each_of(path); k++) {
+        Text said = text_new(arena);
+        try_one(&m, k, &said);
+        printf("---- %u\n%s", k, text_str(&said));
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && !strcmp(argv[1], "--write"))
+        return recorded_write(recorded, everything(arena_new("test")));
+    if (argc > 2 && !strcmp(argv[1], "--print"))
+        return print_file(argv[2]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(damage_is_told_as_recorded)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
