@@ -16,9 +16,10 @@ another order, address or field.
 
 Without --long plans of every third case are damaged.
 
-  --write   makes the file anew. A change of the planner, of a layout, of the
-            cost model or of a row may change lines; see to it that no figure
-            grows for no reason
+  --write   makes the file anew, and those of the programs that keep such
+            records (tests/recorded.h). A change of the planner, of a layout, of
+            the cost model or of a row may change lines; see to it that no
+            figure grows for no reason
   --first   stops at the first difference
   --share K/N   every Nth case from the Kth, with --first
 
@@ -39,6 +40,8 @@ import mutate_listing
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 PLAN_DAMAGE = os.path.join(os.path.dirname(AMPHORA), "plan_damage")
+KEEPERS = ("driver_test_recorded", "hwspec_test_damaged", "pack_test_recorded",
+           "sched_test_recorded")
 DAMAGED = 8
 EVERY = "--write" in sys.argv[1:] or "--long" in sys.argv[1:]
 UNTRIED = "not damaged here"
@@ -200,6 +203,9 @@ def figures(last=lambda line: False, share=slice(None)):
 def write(lines):
     with open(RECORDED, "w", encoding="utf-8") as file:
         file.write("".join(line + "\n" for line in lines))
+    for name in KEEPERS:
+        program = os.path.join(os.path.dirname(AMPHORA), name)
+        subprocess.run([program, "--write"], check=True)
     wrong = [line for line in lines if "WRONG" in line]
     print("\n".join(wrong))
     return bool(wrong)

@@ -313,12 +313,20 @@ def unit_tests():
     for _, command in suite.unit_tests("build"):
         program = command[0].split("/")[1]
         room, _, name = program.partition("_")
-        files = glob.glob(f"tests/{room}/**", recursive=True)
-        own = [file for file in files if file.endswith(f"/{name}.c")]
-        if own:
-            yield Test(program, "unit", command, digest_of(
-                own + [f for f in files + glob.glob("tests/*.h")
-                       if f.endswith(".h")]))
+        for own in glob.glob(f"tests/{room}/**/{name}.c", recursive=True):
+            yield Test(program, "unit", command, digest_of(read_by(own)))
+
+
+def read_by(path, seen=()):
+    """A test's source, and the files of tests/ that it names, headers and
+    what these name."""
+    with open(path, encoding="utf-8") as file:
+        named = re.findall(r'"(tests/[\w./-]+)"', file.read())
+    for name in {path, *named} - {*seen}:
+        seen = {*seen, name}
+        if name.endswith(".h") and os.path.isfile(name):
+            seen |= read_by(name, seen)
+    return seen
 
 
 def sanitized(test):
