@@ -70,6 +70,10 @@ bool volumes_see(Volumes *v, uint32_t k, View *out);
 bool volumes_see_last(Volumes *v, uint32_t k, View *out);
 /* Values of a constant operand; NULL: it is none. */
 const Const *volumes_value(const Volumes *v, TensorId tensor);
+/* volumes_norms.c. Whether axes [from, to) make up groups of channels, one
+ * behind the other; how many. 0: they do not. */
+uint32_t volumes_groups(Volumes *v, const View *view, uint32_t from,
+                        uint32_t to);
 /* Makes what the view sees of its volume a volume of its own; false where
  * channels and pixels mix. */
 bool volumes_compact(Volumes *v, View *view);
@@ -120,7 +124,9 @@ Convert convert_reshape, convert_transpose, convert_slice, convert_gather,
 /* volumes_concat.c */
 Convert convert_concat;
 /* volumes_norms.c; the second: a division that is the last part of a norm */
-Convert convert_norm, convert_norm_in_parts, convert_softmax, convert_reduce;
+Convert convert_norm, convert_norm_in_parts, convert_softmax;
+/* volumes_reduce.c */
+Convert convert_reduce;
 /* volumes_lines.c */
 Convert convert_conv, convert_pool, convert_pad, convert_taps;
 /* volumes_mix.c */

@@ -223,8 +223,72 @@ bool convert_pool(Volumes *v) {
     return give_turned(v, &layer);
 }
 
+/* ---- channels beside those of each head ---- */
+
+/* Of channel c a copy, or the value of padding. */
+static void fill_padded(const ViewAxis *own, uint32_t heads, uint32_t before,
+                        uint32_t wide, double value, double *weight,
+                        double *bias) {
+    for (uint32_t i = 0; i < heads * wide; i++) {
+        uint32_t k = i % wide - before;
+        if (i % wide >= before && k < own->n)
+            weight[(size_t)i * own->n + own->at[VIEW_C][k] % own->n] = 1;
+        else
+            bias[i] = value;
+    }
+}
+
+/* The axis, which is the channels of heads, is padded: a convolution whose
+ * weights are ones and zeros, with a bias. */
+static bool pad_heads(Volumes *v, View view, uint32_t axis) {
+    uint32_t before = v->node->attr.pad.before[axis - 2];
+    uint32_t behind = v->node->attr.pad.behind[axis - 2];
+    if (!volumes_compact(v, &view) || !volumes_has(v, HW_OP_CONV_GROUPED))
+        return false;
+    uint32_t heads = volumes_groups(v, &view, axis, axis + 1);
+    uint32_t n = view.axis[axis].n, wide = before + n + behind;
+    if (!heads || view_moves(&view, axis) != MOVES_CHANNELS)
+        return false;
+    double *weight = ARENA_ARRAY(v->arena, double, (size_t)heads *wide *n);
+    double *bias = ARENA_ARRAY(v->arena, double, (size_t)heads *wide);
+    fill_padded(&view.axis[axis], heads, before, wide, v->node->attr.pad.value,
+                weight, bias);
+    Layer layer = layer_of(OP_CONV, "volume", view.base);
+    layer.constant[CONST_WEIGHT] =
+        volumes_const(v, shape_nchw(heads * wide, n, 1, 1), weight);
+    layer.constant[CONST_BIAS] = volumes_const(v, shape_of(heads * wide), bias);
+    layer.attr.conv = (ConvAttr){.out_c = heads * wide,
+                                 .groups = heads,
+                                 .kernel = {1, 1},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1}};
+    for (uint32_t i = 0; i < view.rank; i++) {
+        uint32_t many = view.axis[i].n;
+        uint32_t *at = ARENA_ARRAY(v->arena, uint32_t, many);
+        for (uint32_t k = 0; k < many; k++)
+            at[k] = view.axis[i].at[VIEW_C][k] / n * wide;
+        view.axis[i].at[VIEW_C] = at;
+    }
+    view.axis[axis] = axis_of(v->arena, wide, VIEW_C, 0, 1);
+    view = view_over(&view, volumes_add(v, &layer), heads * wide);
+    volumes_give(v, &view);
+    return true;
+}
+
+static bool pads_heads(Volumes *v) {
+    const Attrs *attr = &v->node->attr;
+    bool pads[2];
+    View view;
+    for (uint32_t i = 0; i < 2; i++)
+        pads[i] = attr->pad.before[i] || attr->pad.behind[i];
+    return pads[0] != pads[1] && !volumes_plain(v, 0) && !volumes_has_act(v) &&
+           volumes_see(v, 0, &view) && pad_heads(v, view, pads[0] ? 2 : 3);
+}
+
 bool convert_pad(Volumes *v) {
     View view;
+    if (pads_heads(v))
+        return true;
     if (!see_turned(v, &view))
         return false;
     Layer layer = same_layer(v, &view);

@@ -312,18 +312,24 @@ static bool is_all(const uint32_t *order, uint32_t n, uint32_t all) {
     return same;
 }
 
-/* Axes of the other are repeated where they have one element. */
-static bool stretch(Volumes *v, const View *like, View *view) {
+/* Axes of one element before its own. */
+static bool set_rank(Volumes *v, const View *like, View *view) {
     if (like->rank < view->rank)
         return false;
     uint32_t before = like->rank - view->rank;
+    for (uint32_t i = like->rank; i-- > 0;)
+        view->axis[i] = i < before ? axis_of(v->arena, 1, VIEW_C, 0, 0)
+                                   : view->axis[i - before];
+    view->rank = like->rank;
+    return true;
+}
+
+/* Axes of the other are repeated where they have one element. */
+static bool stretch(Volumes *v, const View *like, View *view) {
     View made = *view;
-    made.rank = like->rank;
+    if (!set_rank(v, like, &made))
+        return false;
     for (uint32_t i = 0; i < like->rank; i++) {
-        if (i < before)
-            made.axis[i] = axis_of(v->arena, 1, VIEW_C, 0, 0);
-        else
-            made.axis[i] = view->axis[i - before];
         if (made.axis[i].n != like->axis[i].n && made.axis[i].n != 1)
             return false;
         if (made.axis[i].n != like->axis[i].n)
@@ -348,7 +354,62 @@ static bool sets_of(const View *view, uint32_t set[2]) {
     return true;
 }
 
-bool volumes_match(Volumes *v, const View *like, View *view) {
+/* How far the axis goes at its first step. */
+static uint32_t first_step(const View *view, uint32_t axis) {
+    const ViewAxis *a = &view->axis[axis];
+    uint32_t at[2] = {0};
+    for (uint32_t i = 0; i < 2 && i < a->n; i++)
+        at[i] = (a->at[VIEW_C][i] * view->size[VIEW_Y] + a->at[VIEW_Y][i]) *
+                    view->size[VIEW_X] +
+                a->at[VIEW_X][i];
+    return at[1] - at[0];
+}
+
+/* Axes in the order in which `like` goes along its volume: those that stand
+ * still, those along channels, those along pixels. */
+static Shape order_of_axes(const View *like, const uint32_t set[2]) {
+    Shape perm = {.rank = like->rank};
+    for (uint32_t i = 0; i < like->rank; i++) {
+        uint32_t at = 0;
+        for (uint32_t k = 0; k < like->rank; k++) {
+            uint32_t x = first_step(like, i), y = first_step(like, k);
+            x = (set[0] | set[1]) >> i & 1 ? x : UINT32_MAX;
+            y = (set[0] | set[1]) >> k & 1 ? y : UINT32_MAX;
+            at += y > x || (y == x && k < i);
+        }
+        perm.dim[at] = i;
+    }
+    return perm;
+}
+
+/* An image of the other's elements in the order of `like`. */
+static bool lay_like(Volumes *v, const View *like, View *view) {
+    uint32_t set[2];
+    View made = *view;
+    if (!sets_of(like, set) || !set_rank(v, like, &made) ||
+        !volumes_has(v, HW_OP_RESHAPE) || !volumes_has(v, HW_OP_TRANSPOSE))
+        return false;
+    Shape perm = order_of_axes(like, set), back = {.rank = perm.rank};
+    Shape image = {4, {1, 1, 1, 1}};
+    for (uint32_t i = 0; i < perm.rank; i++) {
+        back.dim[perm.dim[i]] = i;
+        image.dim[1 + (set[1] >> i & 1)] *= made.axis[i].n;
+    }
+    view_transpose(&made, &perm);
+    Shape turned = view_shape(&made);
+    TensorId base;
+    if (!view_reshape(v->arena, &made, &image) || !volumes_compact(v, &made) ||
+        !volumes_in_order(v, &made, &base))
+        return false;
+    made = view_of_image(v->arena, base, &image);
+    if (!view_reshape(v->arena, &made, &turned))
+        return false;
+    view_transpose(&made, &back);
+    *view = made;
+    return true;
+}
+
+static bool match(Volumes *v, const View *like, View *view) {
     uint32_t set[2], own[2], *order[2];
     View made = *view;
     if (view_same(like, view))
@@ -380,6 +441,16 @@ bool volumes_match(Volumes *v, const View *like, View *view) {
             v, base,
             &(Shape){4, {1, c, like->size[VIEW_Y], like->size[VIEW_X]}});
     *view = view_over(like, base, c);
+    return true;
+}
+
+bool volumes_match(Volumes *v, const View *like, View *view) {
+    View laid = *view;
+    if (match(v, like, view))
+        return true;
+    if (!lay_like(v, like, &laid) || !match(v, like, &laid))
+        return false;
+    *view = laid;
     return true;
 }
 

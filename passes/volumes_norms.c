@@ -1,5 +1,4 @@
-/* volumes_norms.c - norms, softmax and sums over axes of views; see volumes.c.
- */
+/* volumes_norms.c - norms and softmax of views; see volumes.c. */
 #include "passes/volumes.h"
 
 #include <math.h>
@@ -100,10 +99,8 @@ static bool rms_in_parts(Volumes *v, TensorId *x, uint32_t *axes, double *eps) {
 
 /* ---- norms, softmax ---- */
 
-/* Whether the axes make up groups of channels, one behind the other; how many.
- * 0: they do not. */
-static uint32_t groups_of(Volumes *v, const View *view, uint32_t from,
-                          uint32_t to) {
+uint32_t volumes_groups(Volumes *v, const View *view, uint32_t from,
+                        uint32_t to) {
     ViewAxis own = view_merged(v->arena, view, from, to);
     uint32_t n = own.n, first = own.at[VIEW_C][0];
     bool *seen = ARENA_ARRAY(v->arena, bool, n);
@@ -128,7 +125,7 @@ static bool give_norm(Volumes *v, View view, uint32_t axis, double eps,
                       uint32_t rms) {
     if (volumes_has_act(v) || !volumes_compact(v, &view))
         return false;
-    uint32_t groups = groups_of(v, &view, axis, view.rank);
+    uint32_t groups = volumes_groups(v, &view, axis, view.rank);
     if (!groups)
         return false;
     Layer layer = layer_of(OP_NORM, "volume", view.base);
@@ -224,8 +221,9 @@ bool convert_softmax(Volumes *v) {
                                       : volumes_see(v, 0, &view)))
         return false;
     part = view;
-    uint32_t groups =
-        volumes_compact(v, &part) ? groups_of(v, &part, axis, axis + 1) : 0;
+    uint32_t groups = volumes_compact(v, &part)
+                          ? volumes_groups(v, &part, axis, axis + 1)
+                          : 0;
     if (groups)
         view = part;
     else if (!volumes_by_channel(v, &view, axis))
@@ -233,80 +231,6 @@ bool convert_softmax(Volumes *v) {
     Layer layer = layer_of(OP_SOFTMAX, "volume", view.base);
     layer.attr.axis.axis = 1;
     layer.attr.axis.groups = groups > 1 ? groups : 0;
-    view = view_over(&view, volumes_add(v, &layer), view.size[VIEW_C]);
-    volumes_give(v, &view);
-    return true;
-}
-
-/* ---- sums over axes ---- */
-
-/* Along rows (1), columns (2) or both. */
-static uint32_t pixels_along(const View *view, uint32_t axes) {
-    uint32_t along = 0;
-    for (uint32_t i = 0; i < view->rank; i++)
-        for (uint32_t d = VIEW_Y; d <= VIEW_X && axes >> i & 1; d++)
-            for (uint32_t k = 1; k < view->axis[i].n; k++)
-                along |=
-                    (uint32_t)(view->axis[i].at[d][k] != view->axis[i].at[d][0])
-                    << (d - VIEW_Y);
-    return along;
-}
-
-static bool pools(const Volumes *v, View *view, Layer *layer, uint32_t axes) {
-    ReduceKind kind = v->node->attr.reduce.kind;
-    uint32_t along = pixels_along(view, axes);
-    if (!along || kind == REDUCE_SUM ||
-        along & pixels_along(view, ~axes & ((1u << view->rank) - 1)))
-        return false;
-    *layer = layer_of(OP_POOL, "volume", view->base);
-    PoolAttr *pool = &layer->attr.pool;
-    pool->kind = kind == REDUCE_MEAN ? POOL_AVG : POOL_MAX;
-    for (uint32_t i = 0; i < 2; i++) {
-        bool all = along >> i & 1;
-        pool->kernel[i] = all ? view->size[VIEW_Y + i] : 1;
-        pool->stride[i] = 1;
-        view->size[VIEW_Y + i] = all ? 1 : view->size[VIEW_Y + i];
-    }
-    if (view->size[VIEW_Y] * view->size[VIEW_X] == 1) {
-        pool->global = true;
-        pool->kernel[0] = pool->kernel[1] = 1;
-    }
-    return true;
-}
-
-static bool sums(View *view, Layer *layer, const Volumes *v, uint32_t moves) {
-    *layer = layer_of(OP_REDUCE, "volume", view->base);
-    layer->attr.reduce.kind = v->node->attr.reduce.kind;
-    layer->attr.reduce.axes = 1u << 1;
-    view->size[VIEW_C] = 1;
-    return moves == MOVES_CHANNELS;
-}
-
-/* Of an image by itself the passes that follow know means over both. */
-static bool is_known_pool(const Volumes *v) {
-    uint32_t axes = v->node->attr.reduce.axes;
-    return volumes_plain(v, 0) && axes != 1u << 2 && axes != 1u << 3;
-}
-
-bool convert_reduce(Volumes *v) {
-    View view;
-    Layer layer;
-    uint32_t axes = v->node->attr.reduce.axes, moves = 0, kept = 0;
-    ReduceKind kind = v->node->attr.reduce.kind;
-    if (is_known_pool(v) || volumes_has_act(v) ||
-        (kind != REDUCE_MEAN && kind != REDUCE_SUM && kind != REDUCE_MAX) ||
-        !volumes_see(v, 0, &view) ||
-        !(volumes_compact(v, &view) || volumes_lay(v, &view)))
-        return false;
-    for (uint32_t i = 0; i < view.rank; i++)
-        *(axes >> i & 1 ? &moves : &kept) |= view_moves(&view, i);
-    bool channels = moves == MOVES_CHANNELS && !(kept & MOVES_CHANNELS);
-    if (!(channels && sums(&view, &layer, v, moves)) &&
-        !(moves == MOVES_PIXELS && pools(v, &view, &layer, axes)))
-        return false;
-    for (uint32_t i = 0; i < view.rank; i++)
-        if (axes >> i & 1)
-            view.axis[i] = axis_of(v->arena, 1, VIEW_C, 0, 0);
     view = view_over(&view, volumes_add(v, &layer), view.size[VIEW_C]);
     volumes_give(v, &view);
     return true;

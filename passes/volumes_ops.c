@@ -421,7 +421,7 @@ static bool is_plain_work(const Volumes *v) {
         same &= shape_equal(in, out);
         if (is_image(in) && is_image(out) && in->dim[1] == out->dim[1] &&
             shape_count(in) == in->dim[1] && shape_count(out) > in->dim[1] &&
-            node->n_in == 2)
+            node->n_in == 2 && shape_equal(volumes_in(v, !k), out))
             return true;
     }
     return plain && ((same && node->attr.elt.kind != ELT_SUB) ||
@@ -438,22 +438,62 @@ static bool all_alike(Volumes *v, const View *lead, View *view) {
 static bool all_matched(Volumes *v, View *lead, View *view) {
     if (!volumes_compact(v, lead))
         return false;
-    for (uint32_t k = 0; k < v->node->n_in; k++)
-        if (!see_beside(v, k, lead, &view[k]) ||
-            (!view_same(lead, &view[k]) && !volumes_compact(v, &view[k]) &&
-             shape_equal(volumes_in(v, k), volumes_out(v))) ||
-            !volumes_match(v, lead, &view[k]))
+    for (uint32_t k = 0; k < v->node->n_in; k++) {
+        if (!see_beside(v, k, lead, &view[k]))
             return false;
+        if (!view_same(lead, &view[k]))
+            (void)volumes_compact(v, &view[k]); /* or it repeats some */
+        if (!volumes_match(v, lead, &view[k]))
+            return false;
+    }
     return true;
+}
+
+/* Where no operand has the result's shape: the largest, as often as there. */
+static bool spread_lead(Volumes *v, View *out) {
+    const Shape *shape = volumes_out(v);
+    uint32_t largest = 0;
+    View view;
+    if (v->node->n_in != 2 || !is_image(shape) ||
+        !volumes_has(v, HW_OP_GATHER) || !volumes_has(v, HW_OP_GATHER_PIXELS))
+        return false;
+    if (shape_count(volumes_in(v, 1)) > shape_count(volumes_in(v, 0)))
+        largest = 1;
+    *out = view_of_image(v->arena, NO_TENSOR, shape);
+    if (!volumes_see(v, largest, &view) || !volumes_match(v, out, &view))
+        return false;
+    *out = view;
+    return true;
+}
+
+/* One number by channel where that stands for it at every pixel, and an engine
+ * takes it so beside the other operand. */
+static TensorId number_by_channel(const Volumes *v, TensorId tensor) {
+    EltKind kind = v->node->attr.elt.kind;
+    const Node *node = graph_node(v->g, graph_tensor(v->g, tensor)->producer);
+    bool adds = kind == ELT_ADD || kind == ELT_SUB;
+    if (node->op != OP_PIXELS || v->node->n_in != 2 ||
+        v->node->attr.elt.coeff ||
+        !(adds || kind == ELT_MUL || kind == ELT_DIV) ||
+        !volumes_has(v, adds ? HW_OP_ADD_CHANNELS : HW_OP_MUL_CHANNELS))
+        return tensor;
+    const Shape *in = &graph_tensor(v->g, node->in[0])->shape;
+    return in->dim[2] * in->dim[3] == 1 ? node->in[0] : tensor;
 }
 
 static bool join_views(Volumes *v) {
     View lead, view[VOLUMES_MOST_IN];
     const Node *node = v->node;
     if (node->n_in > VOLUMES_MOST_IN || is_plain_work(v) ||
-        !see_lead(v, &lead) ||
+        !(see_lead(v, &lead) || spread_lead(v, &lead)) ||
         !(all_alike(v, &lead, view) || all_matched(v, &lead, view)))
         return false;
+    for (uint32_t k = 0; k < node->n_in; k++) {
+        TensorId other = view[!k].base;
+        TensorId by_channel = number_by_channel(v, view[k].base);
+        if (other.i == number_by_channel(v, other).i)
+            view[k].base = by_channel;
+    }
     Layer layer = layer_of(OP_ELTWISE, "volume", lead.base);
     layer.attr.elt = node->attr.elt;
     if (node->n_in == 2 && node->attr.elt.kind == ELT_SUB &&

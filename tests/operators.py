@@ -439,7 +439,84 @@ def turned():
     check("tokens in a third of their bytes", code == 0, said)
 
 
+def heads_of(net, x, tokens, heads, d):
+    """Inner products of tokens, [heads, tokens, d]."""
+    weight = net.floats([heads * d, heads * d],
+                        [v / 9 for v in ramp(heads * d * heads * d)])
+    y = net.node("MatMul", [x, weight])
+    y = net.node("Reshape", [y, net.whole(1, tokens, heads, d)])
+    return net.node("Transpose", [y], perm=[0, 2, 1, 3])
+
+
+def from_heads(net, y, tokens, wide):
+    y = net.node("Transpose", [y], perm=[0, 2, 1, 3])
+    y = net.node("Reshape", [y, net.whole(1, tokens, wide)])
+    weight = net.floats([wide, 4], [v / 9 for v in ramp(wide * 4)])
+    net.node("MatMul", [y, weight], "y")
+    net.output("y")
+
+
+def on_engines(name, net):
+    """Whatever the instructions: engines run all of it, with the values."""
+    path = net.write(path_of(name.replace(" ", "-") + ".onnx"), 17)
+    verifies(name, path, MACHINE)
+    _, kinds = share_of(path, MACHINE)
+    check(f"... {name} has no layer of the host", not kinds, str(kinds))
+
+
+def reduced(op, axis):
+    net = Net([("x", [1, 12, 24])])
+    h = net.node("Sigmoid", [heads_of(net, "x", 12, 3, 8)])
+    over = {"axes": [axis], "keepdims": 1}
+    reads = [h, net.whole(axis)] if op == "ReduceSum" else [h]
+    if op == "ReduceSum":
+        del over["axes"]
+    least = net.node(op, reads, **over)
+    least = net.node("Clip", [least, net.floats([], [1e-3])])
+    from_heads(net, net.node("Div", [h, least]), 12, 24)
+    on_engines(f"{op} over axis {axis} of heads", net)
+
+
+def reductions():
+    for op in ("ReduceSum", "ReduceL2", "ReduceMean", "ReduceMax", "ReduceMin",
+               "ReduceL1", "ReduceSumSquare"):
+        for axis in (2, 3):
+            reduced(op, axis)
+    net = Net([("x", [1, 6, 5, 4])])
+    mean = net.node("GlobalAveragePool", ["x"])
+    parts = [net.node("Reshape", [conv(net, mean, 6, 24), net.whole(1, 1, 24)])
+             for _ in range(2)]
+    both = net.node("Concat", parts, axis=0)
+    net.node("ReduceMean", [both], "y", axes=[0], keepdims=0)
+    net.output("y")
+    on_engines("the mean of two results", net)
+
+
+def spread():
+    """Numbers by channel times numbers by pixel: neither has all."""
+    net = Net([("x", [1, 8, 6, 5])])
+    mean = net.node("GlobalAveragePool", ["x"])
+    gate = conv(net, "x", 8, 1)
+    y = net.node("Mul", [conv(net, mean, 8, 8), gate])
+    net.node("Relu", [conv(net, y, 8, 8)], "y")
+    net.output("y")
+    on_engines("channels times pixels", net)
+
+
+def padded_heads():
+    """A channel of ones behind those of each head: sums of weights."""
+    net = Net([("x", [1, 12, 24])])
+    h = heads_of(net, "x", 12, 3, 8)
+    y = net.node("Pad", [h, net.whole(0, 0, 0, 0, 0, 0, 0, 1),
+                         net.floats([], [1.0])])
+    from_heads(net, y, 12, 27)
+    on_engines("padded heads", net)
+
+
 def main():
+    reductions()
+    spread()
+    padded_heads()
     turned()
     fused = ["CONV", "AVGP", "CONV", "MULC", "CONV"]
     runs("a gated block", gated(False), fused)
