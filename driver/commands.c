@@ -12,7 +12,7 @@
 #include <string.h>
 
 static void usage(FILE *to) {
-    fputs("amphora compiles convolutional networks for accelerators with two\n"
+    fputs("amphora compiles neural networks for accelerators with two\n"
           "levels of memory, described in one YAML file.\n\n"
           "usage: amphora COMMAND [arguments]\n\ncommands:\n",
           to);
