@@ -138,15 +138,6 @@ static const char *not_judged(Arena *arena, const Plan *plan) {
     return NULL;
 }
 
-/* Volumes fit by themselves, so it is not their memory that is too small. */
-static void explain_weights_memory(Arena *arena, Diag *diag,
-                                   const HwSpec *spec) {
-    const HwMemory *m = &spec->memory[spec->weights];
-    diag_error(diag, m->loc,
-               "does not fit: %s, which has %s bytes, leaves weights no room",
-               m->name, with_commas(arena, m->size));
-}
-
 static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                            const PlanOptions *options, Staging *tried) {
     uint64_t size = schedule->spec->memory[0].size;
@@ -164,7 +155,7 @@ static void explain_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                       &does_not_fit))
         return;
     if (schedule->spec->weights) {
-        explain_weights_memory(arena, diag, schedule->spec);
+        explain_roles(arena, diag, schedule, options);
         return;
     }
     diag_error(diag, schedule->spec->loc,
@@ -178,7 +169,7 @@ static Plan *make_staged(Arena *arena, Diag *diag, const Schedule *schedule,
                          const PlanOptions *options, bool *does_not_fit) {
     Rejected rejected = {0};
     bool says = wants_reasons(options);
-    if (weights_too_large(arena, diag, schedule, options, says) ||
+    if (roles_too_small(arena, diag, schedule, options, says) ||
         weights_outside_too_large(arena, diag, schedule, says)) {
         *does_not_fit = true;
         return NULL;

@@ -304,6 +304,7 @@ const Section *const hwspec_sections[] = {
     &read_zero_section,     &read_stage_section,
     &read_table_section,    &read_engine_section,
     &read_operands_section, &read_unroll_section,
+    &read_quantities_section,
     &read_dma_section,      &read_replication_section,
     &read_copies_section,   &read_tiling_section,
     &read_style_section,    &read_weight_cache_section,

@@ -138,6 +138,7 @@ extern const Section read_engine_section;
 extern const Section read_dma_section;
 extern const Section read_operands_section;
 extern const Section read_unroll_section;
+extern const Section read_quantities_section;
 extern const Section read_numbers_section;
 extern const Section read_cost_section;
 extern const Section read_replication_section;

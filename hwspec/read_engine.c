@@ -87,16 +87,17 @@ static bool read_acts(Reader *r, YamlNode *node, void *out) {
     return true;
 }
 
+static const Key quantity_keys[] = {
+#define HW_LIMIT(NAME, name, doc)                                              \
+    KEY(name, read_range, HwEngine, limit[HW_LIMIT_##NAME], doc),
+#include "hwspec/limits.def"
+#undef HW_LIMIT
+};
+const Section read_quantities_section =
+    SECTION("engines.*.limits", quantity_keys);
+
 static bool read_limits(Reader *r, YamlNode *node, void *out) {
-    HwEngine *engine = out;
-    if (!read_is(r, node, YAML_MAP))
-        return false;
-    for (uint32_t k = 0; k < HW_LIMIT_COUNT; k++) {
-        YamlNode *range = yaml_get(node, hw_limit_name[k]);
-        if (range)
-            read_range(r, range, &engine->limit[k]);
-    }
-    return true;
+    return read_keys(r, node, &read_quantities_section, out);
 }
 
 static bool read_passes(Reader *r, YamlNode *node, void *out) {

@@ -27,12 +27,20 @@ static YamlNode *walk(YamlNode *root, const char *pattern, const char **path) {
     return node;
 }
 
-static bool has_key(const Section *section, const char *name, size_t len) {
-    for (uint32_t i = 0; i < section->n; i++)
-        if (strlen(section->key[i].name) == len &&
-            !memcmp(section->key[i].name, name, len))
-            return true;
-    return false;
+/* Bytes of the path's first key, which can hold dots as those of the section
+ * do. *known: it is one of these. */
+static size_t first_key(const Section *section, const char *path, bool *known) {
+    size_t dotted = 0;
+    *known = true;
+    for (uint32_t i = 0; i < section->n; i++) {
+        const char *name = section->key[i].name;
+        size_t len = strlen(name);
+        if (!strncmp(path, name, len) && (!path[len] || path[len] == '.'))
+            return len;
+        dotted |= strcspn(name, ".") < len;
+    }
+    *known = false;
+    return dotted ? strlen(path) : strcspn(path, ".");
 }
 
 /* The map's own keys first, then what else the section knows. */
@@ -70,10 +78,11 @@ bool setting_apply(Arena *arena, Diag *diag, YamlNode *root,
     for (uint32_t i = 0; hwspec_sections[i]; i++) {
         const char *rest = setting->path;
         YamlNode *map = walk(root, hwspec_sections[i]->path, &rest);
-        size_t len = strcspn(rest, ".");
+        bool known;
+        size_t len = first_key(hwspec_sections[i], rest, &known);
         if (!map || map->kind != YAML_MAP || yaml_leads(map, rest))
             continue;
-        if (!has_key(hwspec_sections[i], rest, len)) {
+        if (!known) {
             Near near = likely_key(arena, map, hwspec_sections[i], rest, len);
             diag_error(diag, loc, "nothing is called `%.*s`; %s%s",
                        (int)(rest + len - setting->path), setting->path,

@@ -231,6 +231,32 @@ static bool has_rows(const HwSpec *spec) {
     return spec->format && !spec->insns->n && !program_emit(spec);
 }
 
+/* Why a convolution of more input channels than there may be is no sum of
+ * convolutions of some (pass `channels`); "": it is, or cannot be cut so. */
+static const char *not_summed(Arena *arena, const Candidate *c,
+                              const Part *part, const HwEngine *engine) {
+    uint32_t limit = legal_broken(part, engine);
+    int32_t adds = hwspec_engine(c->spec, HW_OP_ADD);
+    ActKind kind = c->node->act.kind;
+    uint32_t act = kind == ACT_NONE ? 0 : hw_act_number(act_name[kind]);
+    if (c->op != HW_OP_CONV ||
+        (limit != HW_LIMIT_TAPS && limit != HW_LIMIT_IN_C))
+        return "";
+    if (graph_tensor(c->g, c->node->in[0])->quant.type != QUANT_NONE)
+        return "; of codes a sum of layers of some input channels would be "
+               "rounded";
+    if (adds < 0)
+        return "; it would be a sum of layers of some input channels, but no "
+               "engine runs add";
+    if (kind != ACT_NONE &&
+        !(act && c->spec->engine[adds].acts[HW_OP_ADD] >> (act - 1) & 1))
+        return legal_say(arena,
+                         "; it would be a sum of layers of some input "
+                         "channels, but engine %s has no %s for add",
+                         c->spec->engine[adds].name, act_name[kind]);
+    return "";
+}
+
 static const char *is_within_limits(Arena *arena, const Candidate *c,
                                     const HwEngine *engine) {
     Part part[2];
@@ -239,7 +265,10 @@ static const char *is_within_limits(Arena *arena, const Candidate *c,
     for (uint32_t i = 0; i < n && !broken; i++)
         broken = i && has_rows(c->spec) ? is_named_pool(arena, c, &part[i])
                                         : legal_within(arena, &part[i], engine);
-    return broken;
+    if (!broken || !arena)
+        return broken;
+    return legal_say(arena, "%s%s", broken,
+                     not_summed(arena, c, &part[0], engine));
 }
 
 static const char *has_activation(Arena *arena, const Candidate *c,

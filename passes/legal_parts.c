@@ -172,19 +172,23 @@ uint32_t legal_node_parts(const Candidate *c, Part part[2]) {
     return 1;
 }
 
+uint32_t legal_broken(const Part *part, const HwEngine *engine) {
+    for (uint32_t i = 0; i < HW_LIMIT_COUNT; i++) {
+        const HwRange *range = &engine->limit[i];
+        if (range->set && (part->has & quantities[i].of) &&
+            !hw_range_has(range, quantities[i].value(part)))
+            return i;
+    }
+    return HW_LIMIT_COUNT;
+}
+
 const char *legal_within(Arena *arena, const Part *part,
                          const HwEngine *engine) {
-    for (int i = 0; i < HW_LIMIT_COUNT; i++) {
-        const HwRange *range = &engine->limit[i];
-        if (!range->set || !(part->has & quantities[i].of))
-            continue;
-        uint64_t value = quantities[i].value(part);
-        if (!hw_range_has(range, value))
-            return arena
-                       ? legal_say(arena, "%s %llu is outside %s of engine %s",
-                                   hw_limit_name[i], (unsigned long long)value,
-                                   hw_range_text(arena, range), engine->name)
-                       : "";
-    }
-    return NULL;
+    uint32_t i = legal_broken(part, engine);
+    if (i == HW_LIMIT_COUNT || !arena)
+        return i == HW_LIMIT_COUNT ? NULL : "";
+    return legal_say(arena, "%s %llu is outside %s of engine %s",
+                     hw_limit_name[i],
+                     (unsigned long long)quantities[i].value(part),
+                     hw_range_text(arena, &engine->limit[i]), engine->name);
 }

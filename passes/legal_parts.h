@@ -31,6 +31,8 @@ typedef struct Part {
 uint32_t legal_node_parts(const Candidate *c, Part part[2]);
 /* NULL if all quantities of the part are within the engine's limits; else why
  * not. */
+/* The first limit that it breaks; HW_LIMIT_COUNT: none. */
+uint32_t legal_broken(const Part *part, const HwEngine *engine);
 const char *legal_within(Arena *arena, const Part *part,
                          const HwEngine *engine);
 

@@ -1,13 +1,18 @@
-/* am_map.c - volumes and weights on chip over time; see am_map.h. */
+/* am_map.c - volumes, constants and sums on chip over time; see am_map.h. */
 #include "report/am_map.h"
 
 #include "base/map.h"
 #include "base/vec.h"
 #include "report/moves.h"
 
+bool am_draws(HwRole role) {
+    return role == HW_ACTIVE || role == HW_WEIGHTS || role == HW_BIAS ||
+           role == HW_SUMS;
+}
+
 static bool is_drawn(const Listing *listing, const SimSpan *span) {
-    HwRole role = listing->spec->memory[span->memory].role;
-    return span->at < span->end && (role == HW_ACTIVE || role == HW_WEIGHTS);
+    return span->at < span->end &&
+           am_draws(listing->spec->memory[span->memory].role);
 }
 
 static uint32_t layer_number(Arena *arena, Map *map, uint32_t *n,
@@ -30,10 +35,17 @@ uint32_t am_map(Arena *arena, const Listing *listing, const SimResult *sim,
         uint64_t end = e->start + e->cycles;
         AmVolume tiles = {e, true, e->tiles, e->start, end, layer};
         AmVolume made = {e, false, e->out, e->start, e->out_until, layer};
+        AmVolume sums = {e, false, e->sums, e->start, end, layer};
+        if (e->sums_stay) {
+            sums.to = e->out_until;
+            made.span = (SimSpan){0};
+        }
         if (is_drawn(listing, &tiles.span))
             vec_push(arena, &volumes, tiles);
         if (is_drawn(listing, &made.span))
             vec_push(arena, &volumes, made);
+        if (is_drawn(listing, &sums.span))
+            vec_push(arena, &volumes, sums);
     }
     *out = volumes.at;
     return volumes.n;

@@ -1,5 +1,5 @@
-/* am_map.h - which volume lies where in active memory, or in that of
- * weights on chip, and how long. */
+/* am_map.h - which volume lies where in active memory, or what in those of
+ * weights, biases and sums on chip, and how long. */
 #ifndef REPORT_AM_MAP_H
 #define REPORT_AM_MAP_H
 
@@ -12,6 +12,9 @@ typedef struct AmVolume {
     uint64_t from, to; /* cycles: first write to last read */
     uint32_t layer;    /* the same number for all tiles of one */
 } AmVolume;
+
+/* Whether memories of the role have a picture. */
+bool am_draws(HwRole role);
 
 /* In the order of the listing. */
 uint32_t am_map(Arena *arena, const Listing *listing, const SimResult *sim,

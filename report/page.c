@@ -25,17 +25,22 @@ static void add_settings(JsonOut *to, const ReportInput *input) {
     json_out_close(to);
 }
 
+static const char *memory_title(HwRole role) {
+    return role == HW_WEIGHTS ? "Memory of weights"
+           : role == HW_BIAS  ? "Memory of biases"
+           : role == HW_SUMS  ? "Memory of sums"
+                              : "Active memory";
+}
+
 static void add_memories(JsonOut *to, const HwSpec *spec) {
     json_out_list(to, "memories");
     for (uint32_t i = 0; i < spec->n_memories; i++) {
         const HwMemory *m = &spec->memory[i];
-        if (m->role != HW_ACTIVE && m->role != HW_WEIGHTS)
+        if (!am_draws(m->role))
             continue;
         json_out_object(to, NULL);
         json_out_number(to, "id", i);
-        json_out_text(to, "title",
-                      m->role == HW_WEIGHTS ? "Memory of weights"
-                                            : "Active memory");
+        json_out_text(to, "title", memory_title(m->role));
         json_out_text(to, "name", m->name);
         json_out_number(to, "size", m->size);
         json_out_number(

@@ -130,6 +130,10 @@ bool engine_run(Run *run, const Work *w) {
     event.out = span_of(run, &w->out_at);
     if (w->has_in2)
         event.in2 = span_of(run, &w->in2_at);
+    if (w->keeps_sums) {
+        event.sums = span_of(run, &w->sums_at);
+        event.sums_stay = !w->sums_last;
+    }
     timeline_add(run, (uint32_t)w->engine, &event);
     return true;
 }

@@ -112,6 +112,8 @@ typedef struct SimEvent {
     HwOp op;
     SimSpan in, in2, out;   /* its operands */
     SimSpan tiles;          /* where input tiles lay in active memory */
+    SimSpan sums;           /* ... its sums, in a memory of their own, */
+    bool sums_stay;         /* ... for the next instruction: it has no output */
     uint64_t out_until;     /* cycle: end of the last that reads its output */
     uint32_t insn;          /* index in the listing */
     uint32_t use;           /* index in SimResult.engine */

@@ -53,6 +53,7 @@ engines:
 CASES = (("outer", "tiny.prototxt", {}, 0),
          ("outer", "micro/resnet8.prototxt", {}, 0),
          ("outer", "micro/resnet8.prototxt", {"outer": 4096, "wgt": 2304}, 40),
+         ("outer", "micro/resnet8.prototxt", {"outer": 512}, 0),
          ("outer", "densenet-cell.prototxt", {"outer": 4096, "wgt": 4096}, 40),
          ("inner", "tiny.prototxt", {"inner": 1024}, 0),
          ("inner", "micro/ds-cnn.prototxt", {}, 0),
@@ -177,6 +178,54 @@ def unplaceable(folder):
     return wrong
 
 
+def refused(folder):
+    """What is too small is named, and what would do; the size does."""
+    cases = (("inner", "inner", 32, "sums of conv1 that one instruction can have take "
+              "64 bytes of inner", 64),
+             ("outer", "bias", 16, "the fewest biases of conv1 that can be loaded take "
+              "64 bytes of bias", 64),
+             ("inner", "wgt", 256, "the fewest weights of b1/conv1 that can be loaded "
+              "take 2,304 bytes of wgt", 2304),
+             ("inner", "wgt", 256, "would load those of some of its 9 taps", 2304))
+    wrong = []
+    for machine, memory, size, message, enough in cases:
+        done = run("compile", "examples/micro/resnet8.prototxt", "-t",
+                   f"{folder}/{machine}.yaml", *sets({memory: size}), "-o", folder)
+        advice = f"--set memories.{memory}.size={enough} would do"
+        if done.returncode != 3 or message not in done.stderr or (
+                advice not in done.stderr):
+            wrong.append(f"{memory}: no `{message}`, `{advice}`: {done.stderr}")
+        wrong += verified(folder, machine, "micro/resnet8.prototxt",
+                          {memory: enough}, 0)
+    return wrong
+
+
+def explained(folder):
+    done = run("compile", "examples/micro/resnet8.prototxt", "-t",
+               f"{folder}/outer.yaml", *sets({"outer": 4096, "wgt": 2304}),
+               "--explain", "-o", folder)
+    wanted = ("sums: at most 2,048 of 2,048 bytes of a buffer of outer, 16x1x32 of conv1",
+              "16 of 32 input channels, 2,304 bytes, as wgt has 2,304 bytes")
+    return [f"no {w}: {done.stdout}" for w in wanted if w not in done.stdout]
+
+
+def limited(folder):
+    """Limits that the file lacks can be set; without a sum nothing is cut."""
+    taps = ("--set", "engines.array.limits.taps=..64")
+    done = run("compile", "examples/micro/resnet8.prototxt", "-t", "stage-npu", *taps,
+               "-o", folder)
+    wrong = [] if done.returncode == 0 and "taps 144" not in done.stdout else [
+        f"limits: {done.stdout}{done.stderr}"]
+    path = os.path.join(folder, "no-add.yaml")
+    open(path, "w").write("extends: stage-npu\nmachine: {name: no-add}\nengines:\n"
+                          "  vector: {runs: [pool_max, pool_avg, scale, upsample]}\n")
+    done = run("compile", "examples/micro/resnet8.prototxt", "-t", path, *taps, "-o",
+               folder)
+    message = ("taps 144 is outside 0..64 of engine array; it would be a sum of layers "
+               "of some input channels, but no engine runs add")
+    return wrong if message in done.stdout else wrong + [f"no add: {done.stdout}"]
+
+
 def computed(folder):
     """examples/run_listing.py goes on with sums where the listing says."""
     sizes = sets({"wgt": 2304, "inner": 65536})
@@ -210,6 +259,7 @@ def main():
         for case in CASES:
             wrong += verified(folder, *case)
         wrong += damaged(folder) + unplaceable(folder) + computed(folder)
+        wrong += refused(folder) + explained(folder) + limited(folder)
     for one in wrong:
         print(one)
     print(f"accumulators.py: {len(CASES)} networks, {len(wrong)} wrong")

@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+from accumulators import OUTER
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 AMPHORA = os.environ.get("AMPHORA", os.path.join(ROOT, "build", "amphora"))
 MODULES = os.environ.get("PAGES_NODE", os.path.join(ROOT, "out", "pages"))
@@ -49,19 +51,25 @@ def report(folder, name, network, machine, *more):
 
 
 def memories(folder):
-    """Each memory on chip has its picture: those of volumes and of weights."""
-    path = report(folder, "memories", "examples/tiny.prototxt", "vta-pynq")
+    """Each memory on chip has its picture: those of volumes, weights, biases and
+    sums."""
+    outer = os.path.join(folder, "outer.yaml")
+    with open(outer, "w", encoding="utf-8") as file:
+        file.write(OUTER)
+    path = report(folder, "memories", "examples/tiny.prototxt", outer)
     with open(path, encoding="utf-8") as file:
         data = json.loads(re.search(r'id="data"[^>]*>(.*?)</script>',
                                     file.read(), re.S).group(1))
     titles = {m["name"]: m["title"] for m in data["memories"]}
     wanted = {"inp": "Active memory", "acc": "Active memory",
-              "wgt": "Memory of weights"}
+              "wgt": "Memory of weights", "bias": "Memory of biases",
+              "outer": "Memory of sums"}
     if titles != wanted:
         raise SystemExit(f"memories of a page: {titles}")
     for memory in data["memories"]:
         ends = [v[5] for v in data["volumes"] if v[3] == memory["id"]]
-        if not ends or max(ends) > memory["size"]:
+        used = ends or memory["name"] == "inp"
+        if not used or max(ends, default=0) > memory["size"]:
             raise SystemExit(f"{memory}: volumes end at {ends}")
 
 

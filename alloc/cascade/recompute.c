@@ -63,6 +63,7 @@ bool cascade_may_hold(const Decisions *d, uint32_t step) {
            f->spec->tiling.rows.ops >> f->legal[id.i].op & 1 &&
            d->mode[id.i].kind != MODE_AHEAD &&
            engine_takes_parts(f->spec, f->g, &f->legal[id.i], id, 0) &&
+           sums_have_room(f, id, 0, 1, plan_volume(f->g, node->out[0]).w) &&
            (f->spec->tiling.rows.rolls != HW_ROLLS_COLUMNS ||
             engine_takes_parts(f->spec, f->g, &f->legal[id.i], id, 1)) &&
            (node->op != OP_DECONV || deconv_spreads(node));

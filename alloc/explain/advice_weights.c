@@ -153,20 +153,6 @@ SizeAdvice size_staged(const Asked *asked) {
     return advice;
 }
 
-/* Whether their memory is all that wants to be larger: a plan is made. */
-static bool weights_would_do(Arena *arena, const Asked *asked, uint64_t bytes) {
-    Schedule *schedule = ARENA_COPY(arena, Schedule, asked->schedule, 1);
-    HwSpec *spec = ARENA_COPY(arena, HwSpec, schedule->spec, 1);
-    HwMemory *memory =
-        ARENA_COPY(arena, HwMemory, spec->memory, spec->n_memories);
-    Budget plans = budget_of(BUDGET_ADVICE, schedule->n_steps);
-    memory[spec->weights].size = bytes;
-    spec->memory = memory;
-    schedule->spec = spec;
-    const Asked larger = {schedule, asked->options, asked->would_do, NULL};
-    return asked->would_do(&larger, &plans, memory[0].size);
-}
-
 /* Names of the memories that weights come from, and how much they hold. */
 static uint64_t sources_hold(const HwSpec *spec, Text *names) {
     uint64_t bytes = 0;
@@ -193,33 +179,5 @@ bool weights_outside_too_large(Arena *arena, Diag *diag,
                    with_commas(arena, bytes), text_str(&names),
                    strchr(text_str(&names), ' ') ? "have" : "has",
                    with_commas(arena, have));
-    return true;
-}
-
-bool weights_too_large(Arena *arena, Diag *diag, const Schedule *schedule,
-                       const PlanOptions *options, bool says) {
-    const HwSpec *spec = schedule->spec;
-    const HwMemory *m = &spec->memory[spec->weights];
-    const char *layer;
-    uint64_t bytes = blocks_floor(schedule, &layer);
-    if (!spec->weights || bytes <= m->size)
-        return false;
-    if (!says)
-        return true;
-    diag_error(diag, m->loc,
-               "does not fit: the fewest weights of %s that can be loaded "
-               "take %s bytes of %s, which has %s",
-               layer, with_commas(arena, bytes), m->name,
-               with_commas(arena, m->size));
-    if (options->no_remedy)
-        return true;
-    if (weights_would_do(arena, options->asked, bytes))
-        note_advice(arena, diag, spec, (uint32_t)(m - spec->memory),
-                    (SizeAdvice){.enough = bytes});
-    else
-        diag_note(diag, (Loc){0},
-                  "--set memories.%s.size=%llu alone would not do", m->name,
-                  (unsigned long long)bytes_of_cores(
-                      spec, (uint32_t)(m - spec->memory), bytes));
     return true;
 }

@@ -58,12 +58,18 @@ void note_lines(Diag *diag, const Decisions *d, uint32_t step);
 /* Sizes of the first memory of which the larger one would do for tensors and
  * weights. */
 SizeAdvice size_staged(const Asked *asked);
-/* Whether a layer has no block of weights that their memory holds; `says`: an
- * error. */
-bool weights_too_large(Arena *arena, Diag *diag, const Schedule *schedule,
-                       const PlanOptions *options, bool says);
 /* Whether the memories that weights come from hold less than all of them. */
 bool weights_outside_too_large(Arena *arena, Diag *diag,
                                const Schedule *schedule, bool says);
+
+/* ---- small_roles.c ---- */
+
+/* Whether a memory of role weights, bias or sums holds less than a layer takes
+ * at the least; `says`: an error. */
+bool roles_too_small(Arena *arena, Diag *diag, const Schedule *schedule,
+                     const PlanOptions *options, bool says);
+/* Which of them is too small where volumes by themselves fit. */
+void explain_roles(Arena *arena, Diag *diag, const Schedule *schedule,
+                   const PlanOptions *options);
 
 #endif

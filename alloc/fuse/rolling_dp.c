@@ -183,6 +183,16 @@ static uint32_t longest(const Decisions *d) {
     return more ? 2 * LONGEST : LONGEST;
 }
 
+/* Whether its layers run whole: sums of one may have no room so. */
+static bool runs_whole(const Decisions *d, uint32_t step) {
+    const Step *s = &d->f->schedule->step[step];
+    for (uint32_t k = 0; k < s->n; k++)
+        if (on_engine(d->f, s->slot[k].node) &&
+            d->mode[s->slot[k].node.i].kind == MODE_ROW_TILES)
+            return false;
+    return true;
+}
+
 /* Whole. */
 static void offer_step(Search *s, uint32_t step) {
     Cascade g = {.first = step, .end = step + 1};
@@ -193,8 +203,9 @@ static void stretches_from(void *context, uint32_t first) {
     Search *s = context;
     uint32_t n = s->f->schedule->n_steps;
     time_add(s, first, first);
-    if (whole_bytes(s, first, first + 1, false) <=
-        beside_weights(s->d, first, first + 1, s->f->total))
+    if (runs_whole(s->d, first) &&
+        whole_bytes(s, first, first + 1, false) <=
+            beside_weights(s->d, first, first + 1, s->f->total))
         offer_step(s, first);
     if (!cascade_may_begin(s->d, first))
         return;

@@ -59,8 +59,7 @@ static void take_least(Sum *most, const Schedule *schedule, const Slot *slot) {
     if (slot->legal.engine < 0 ||
         !hwspec_stages(schedule->spec, slot->legal.op))
         return;
-    uint64_t bytes = (schedule->spec->weights ? block_floor : block_least)(
-        schedule->spec, schedule->graph, slot);
+    uint64_t bytes = block_least(schedule->spec, schedule->graph, slot);
     if (!most->name || bytes > most->bytes)
         *most = (Sum){bytes, node->name};
 }
@@ -83,12 +82,6 @@ uint64_t blocks_aside(const Schedule *schedule, const char **layer) {
     align = align ? align : 1;
     *layer = most.name;
     return round_up(most.bytes + align, align);
-}
-
-uint64_t blocks_floor(const Schedule *schedule, const char **layer) {
-    Sum most = schedule->spec->weights ? largest_block(schedule) : (Sum){0};
-    *layer = most.name;
-    return most.bytes;
 }
 
 /* ---- with weights, in a memory of one size ---- */

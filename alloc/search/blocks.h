@@ -87,9 +87,6 @@ Staged blocks_any(const Schedule *schedule, Volumes *volumes, StageWay *way);
  * worst of which is named, then has room for its smallest block. 0 and NULL
  * where weights lie in a memory of their own. */
 uint64_t blocks_aside(const Schedule *schedule, const char **layer);
-/* Of a machine with a memory for weights: no plan does with a smaller one, as
- * the layer that is named has no smaller block; else 0. */
-uint64_t blocks_floor(const Schedule *schedule, const char **layer);
 
 /* `s` and what it refers to live as long as `arena`. */
 void staging_open(Staging *s, Arena *arena, const Schedule *schedule,

@@ -43,6 +43,17 @@ static uint32_t made_for(const Graph *g, NodeId id, uint32_t axis, uint32_t all,
     return first > middle ? first : middle;
 }
 
+uint64_t sums_least(const HwSpec *spec, const Graph *g, NodeId id,
+                    const Legal *legal) {
+    Volume out = plan_volume(g, graph_node(g, id)->out[0]);
+    bool tiles = spec->tiling.kind == HW_TILING_SOFTWARE &&
+                 (spec->tiling.rows.ops >> legal->op & 1);
+    Volume v = {.c = run_channels_least(spec, g, id, legal),
+                .h = made_for(g, id, 0, out.h, tiles ? 1 : out.h),
+                .w = made_for(g, id, 1, out.w, tiles ? 1 : out.w)};
+    return layout_bytes(spec->memory[spec->sums].layout, &v);
+}
+
 bool sums_have_room(const Facts *f, NodeId id, uint32_t channels, uint32_t rows,
                     uint32_t cols) {
     const HwSpec *spec = f->spec;
@@ -50,7 +61,8 @@ bool sums_have_room(const Facts *f, NodeId id, uint32_t channels, uint32_t rows,
     if (!hwspec_keeps_sums(spec, legal->op, legal->engine))
         return true;
     Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
-    bool by_rows = !channels && spec->tiling.rows.rolls &&
+    bool whole = rows == out.h && cols == out.w; /* tiles have no names */
+    bool by_rows = !channels && whole && spec->tiling.rows.rolls &&
                    (spec->tiling.rows.ops >> legal->op & 1) &&
                    node_quantum(f->g, id, 0) == 1 &&
                    engine_takes_parts(spec, f->g, legal, id, 0);

@@ -72,6 +72,10 @@ void modes_start(Decisions *d);
 /* Channels of the thinnest results that runs of the node can make. */
 uint32_t run_channels_least(const HwSpec *spec, const Graph *g, NodeId id,
                             const Legal *legal);
+/* Bytes of sums that every instruction of the node has at least: of a pixel of
+ * its fewest channels where it runs by tiles. */
+uint64_t sums_least(const HwSpec *spec, const Graph *g, NodeId id,
+                    const Legal *legal);
 /* Whether runs of so many rows and columns of the node have room for their
  * sums: all at once of so many channels, or, for 0, by few channels, and by
  * rows where these can be named. */

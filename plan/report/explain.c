@@ -414,6 +414,34 @@ static void say_weights(const Crowd *y, Text *text) {
               w.loaded > all ? ": some again" : "");
 }
 
+/* Of machines with a memory for sums. */
+static void say_sums(const Crowd *y, Text *text) {
+    const HwSpec *spec = y->plan->schedule->spec;
+    const HwMemory *m = &spec->memory[spec->sums];
+    const Action *most = NULL;
+    uint64_t bytes = 0;
+    uint32_t stay = 0, runs = 0;
+    for (uint32_t i = 0; i < y->plan->n_actions; i++) {
+        const Action *a = &y->plan->action[i];
+        if (a->kind != ACTION_RUN || !a->sums)
+            continue;
+        const SumsPlace *s = &y->plan->sums[a->sums - 1];
+        runs++;
+        stay += keeps_for_next(y->plan, a);
+        most = s->bytes > bytes ? a : most;
+        bytes = s->bytes > bytes ? s->bytes : bytes;
+    }
+    if (!most)
+        return;
+    const Volume *v = &y->plan->sums[most->sums - 1].volume;
+    text_addf(text,
+              "sums: at most %s of %s bytes of %s%s, %ux%ux%u of %s; of %s "
+              "instructions with sums %s leave theirs for the next\n",
+              num(y, bytes), num(y, hwspec_sums_room(spec)),
+              m->buffers > 1 ? "a buffer of " : "", m->name, v->c, v->h, v->w,
+              graph_node(y->g, most->node)->name, num(y, runs), num(y, stay));
+}
+
 /* A plan for less memory. */
 static void say_planned(const Crowd *y, Text *text) {
     if (y->plan->am_planned)
@@ -444,11 +472,11 @@ const char *plan_explain(Arena *arena, const Plan *plan) {
         text_add(&text, "\n");
     }
     say_weights(&y, &text);
+    say_sums(&y, &text);
     say_planned(&y, &text);
     PlanBoundKind bound = plan_bound(plan);
     text_addf(&text, "bytes: %s moved; compulsory %s, bound %s (%s)\n",
-              num(&y, plan->ddr_moved),
-              num(&y, plan_compulsory(plan)),
+              num(&y, plan->ddr_moved), num(&y, plan_compulsory(plan)),
               num(&y, plan->ddr_bound[bound]), plan_bound_words(plan, bound));
     return text_str(&text);
 }

@@ -11,8 +11,9 @@
 
 /* What is loaded of a layer's weights. */
 typedef struct Loads {
-    uint32_t blocks, channels; /* of the largest block */
-    uint64_t largest, bytes;
+    uint32_t blocks;
+    const WeightBlock *most; /* the largest */
+    uint64_t bytes;
     uint64_t early; /* cycles between a load's end and its use: the fewest */
     uint64_t waits; /* cycles in which the engine has nothing else to do */
     uint32_t step;  /* index in schedule->step */
@@ -69,31 +70,48 @@ static void find_blocks(Told *t) {
         l->early = UINT64_MAX;
         l->blocks++;
         l->bytes += b->bytes;
-        if (b->bytes > l->largest) {
-            l->largest = b->bytes;
-            l->channels = b->n_c;
-        }
+        if (!l->most || b->bytes > l->most->bytes)
+            l->most = b;
         t->needed[i] = UINT64_MAX;
     }
 }
 
 /* ---- in words ---- */
 
-/* `room`: bytes that volumes leave in the layer's step. */
+/* Of what the largest block is, where not of all. */
+static void say_largest(const Told *t, Text *text, const Loads *l) {
+    const Graph *g = t->plan->schedule->graph;
+    const Node *node = graph_node(g, l->most->node);
+    uint32_t area = kernel_area(g, node), inputs = weight_taps(g, node) / area;
+    uint32_t some = l->most->taps / l->most->kernel.n;
+    text_addf(text, "%u blocks of at most %u channels", l->blocks,
+              l->most->n_c);
+    if (some < inputs)
+        text_addf(text, ", %u of %u input channels", some, inputs);
+    if (l->most->kernel.n < area)
+        text_addf(text, ", %u of %u taps", l->most->kernel.n, area);
+    text_addf(text, ", %s bytes", num(t, l->most->bytes));
+}
+
+/* `room`: bytes that volumes leave in the layer's step, or of the memory. */
 static void say_blocks(const Told *t, Text *text, const Loads *l,
                        uint64_t bytes, uint64_t room) {
+    const HwSpec *spec = t->plan->schedule->spec;
     if (l->blocks == 1) {
         text_add(text, "one block");
         return;
     }
-    text_addf(text, "%u blocks of at most %u channels, %s bytes", l->blocks,
-              l->channels, num(t, l->largest));
-    if (l->largest < bytes)
-        text_addf(text,
-                  bytes > room ? ", as volumes of step %u leave %s bytes"
-                               : ", which are there earlier than all would be, "
-                                 "though volumes of step %u leave %s bytes",
-                  l->step + 1, num(t, room));
+    say_largest(t, text, l);
+    if (l->most->bytes < bytes) {
+        text_add(text, bytes > room ? ", as "
+                                    : ", which are there earlier than all "
+                                      "would be, though ");
+        if (spec->weights)
+            text_addf(text, "%s has ", spec->memory[spec->weights].name);
+        else
+            text_addf(text, "volumes of step %u leave ", l->step + 1);
+        text_addf(text, "%s bytes", num(t, room));
+    }
     if (l->bytes > bytes)
         text_addf(text, "; %s bytes loaded: some again", num(t, l->bytes));
 }

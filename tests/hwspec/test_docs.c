@@ -51,9 +51,6 @@ static void manual_has_all_names(void **state) {
 #define HW_OP(NAME, name, traits, doc) ROW(#name, doc)
 #include "hwspec/ops.def"
 #undef HW_OP
-#define HW_LIMIT(NAME, text, doc) ROW(text, doc)
-#include "hwspec/limits.def"
-#undef HW_LIMIT
 #define HW_FIELD(NAME, text, kind, doc) ROW(text, doc)
 #define HW_OPERAND(NAME, text, kind, doc) ROW(text, doc)
 #include "hwspec/fields.def"
