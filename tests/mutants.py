@@ -25,7 +25,7 @@ usage: mutants.py [options]
   --rounds NAMES   of unit,script,asan; else all
   --jobs N         mutants at a time; else 1
   --most SECONDS   of processors that a test may take; else 120
-  --scripts NAMES  these alone
+  --names NAMES    of tests: these alone
   --tests N        of a round, for each mutant; else all
   --only TEXT      only mutants with this in their place, as PATH:LINE:
   --list           only print survivors of the folder: place, change, reason
@@ -537,11 +537,12 @@ class Campaign:
 
     def run(self, rounds):
         os.chdir(self.tree.folder)
-        units = list(unit_tests())
+        only = self.options.names
+        units = [t for t in unit_tests() if t.name in (only or [t.name])]
         if "unit" in rounds:
             self.round(units)
         if "script" in rounds:
-            self.round(script_tests(self.options.scripts))
+            self.round(script_tests(only))
         if "asan" in rounds:
             self.tree.configure("build-asan", "-DSANITIZE=ON",
                                 "-DCMAKE_C_COMPILER=clang", *OPTIONS)
@@ -616,7 +617,7 @@ def parse(arguments):
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--tests", type=int)
     parser.add_argument("--most", type=float, default=120)
-    parser.add_argument("--scripts", default="",
+    parser.add_argument("--names", default="",
                         type=lambda text: text.split(",") if text else [])
     parser.add_argument("--only", default="")
     return parser.parse_args(arguments)

@@ -1,6 +1,8 @@
 /* Order, uses, rewriting, copies, and what the verifier finds. */
 #include "net.h"
 
+#include "graph/op_traits.h"
+
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -332,6 +334,71 @@ static void test_verify_exit(void **state) {
     net_free(&d.net);
 }
 
+/* ---- what a layer needs of its operand ---- */
+
+static Node bare(OpKind op) {
+    return (Node){.op = op};
+}
+
+static void test_goes_by_pixel(void **state) {
+    (void)state;
+    for (uint32_t axis = 0; axis < 4; axis++) {
+        Node softmax = bare(OP_SOFTMAX), norm = bare(OP_NORM);
+        softmax.attr.axis.axis = axis;
+        norm.attr.norm.axis = axis;
+        norm.attr.norm.axes = 1;
+        assert_int_equal(node_goes_by_pixel(&softmax), axis == 1);
+        assert_int_equal(node_goes_by_pixel(&norm), axis == 1);
+        norm.attr.norm.axes = 2;
+        assert_false(node_goes_by_pixel(&norm));
+    }
+    for (uint32_t axes = 0; axes < 16; axes++) {
+        Node reduce = bare(OP_REDUCE);
+        reduce.attr.reduce.axes = axes;
+        assert_int_equal(node_goes_by_pixel(&reduce), axes == 2);
+    }
+    for (int op = 0; op < OP_COUNT; op++)
+        if (op != OP_SOFTMAX && op != OP_NORM && op != OP_REDUCE) {
+            Node node = bare((OpKind)op);
+            assert_int_equal(node_goes_by_pixel(&node),
+                             op_has((OpKind)op, OP_BY_PIXEL));
+        }
+}
+
+static void test_goes_by_row(void **state) {
+    (void)state;
+    Node mix = bare(OP_MIX), conv = bare(OP_CONV);
+    TensorId in[] = {{3}, {5}};
+    mix.n_in = 2;
+    mix.in = in;
+    assert_true(node_reads_whole(&mix, in[1]));
+    assert_false(node_reads_whole(&mix, in[0]));
+    conv.n_in = 2;
+    conv.in = in;
+    assert_false(node_reads_whole(&conv, in[1]));
+    for (uint32_t bits = 0; bits < 16; bits++) {
+        for (uint32_t k = 0; k < 2; k++) {
+            mix.attr.mix.windows[k] = 1 + (bits >> k & 1);
+            mix.attr.mix.shift[k] = bits >> (2 + k) & 1;
+        }
+        assert_int_equal(node_mixes_all(&mix), bits == 0);
+        assert_int_equal(node_goes_by_row(&mix), bits == 0);
+    }
+    static const uint32_t order[][4] = {{0, 1, 2, 3}, {0, 3, 2, 1},
+                                        {0, 2, 1, 3}, {1, 0, 2, 3},
+                                        {0, 3, 1, 2}, {3, 1, 2, 0}};
+    static const bool by_row[] = {true, true, false, false, false, false};
+    for (size_t i = 0; i < sizeof by_row; i++) {
+        Node turn = bare(OP_TRANSPOSE);
+        turn.attr.perm.rank = 4;
+        memcpy(turn.attr.perm.dim, order[i], sizeof order[i]);
+        assert_int_equal(node_goes_by_row(&turn), by_row[i]);
+        turn.attr.perm.rank = 3;
+        assert_false(node_goes_by_row(&turn));
+    }
+    assert_false(node_goes_by_row(&conv));
+}
+
 /* ---- size ---- */
 
 /* 20,000 layers of one name, in reverse order: what is quadratic or recursive
@@ -377,6 +444,8 @@ int main(void) {
         cmocka_unit_test(test_clone),
         cmocka_unit_test(test_broken),
         cmocka_unit_test(test_verify_exit),
+        cmocka_unit_test(test_goes_by_pixel),
+        cmocka_unit_test(test_goes_by_row),
         cmocka_unit_test(test_large),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -197,12 +197,123 @@ static void every_schedule_is_one(void **state) {
     arena_free(machine);
 }
 
+/* ---- cycles ---- */
+
+/* The engine works on 3 results, 4 channels, 2 taps, 5 rows, 7 columns at a
+ * time, at half its speed, with a clock of a third. */
+static const HwEngine slow = {.name = "slow",
+                              .ops = (HwOps)-1,
+                              .clock = 1e6,
+                              .efficiency = 0.5,
+                              .setup = 11,
+                              .unroll = {3, 4, 2, 5, 7, 0}};
+
+static uint64_t cycles_of(const HwEngine *engine, Node node, Shape in,
+                          Shape out, HwOp op) {
+    Arena *arena = arena_new("test");
+    const HwSpec spec = {.clock = 3e6, .n_engines = 1, .engine = engine};
+    Graph *g = graph_new(arena, "net");
+    TensorId x = graph_add_output(
+        g, graph_add(g, OP_INPUT, "x", (Loc){0}, 0, NULL), "x");
+    NodeId id = graph_add(g, node.op, "n", (Loc){0}, 1, &x);
+    graph_node(g, id)->attr = node.attr;
+    TensorId y = graph_add_output(g, id, "y");
+    graph_tensor(g, x)->shape = in;
+    graph_tensor(g, y)->shape = out;
+    Legal legal[] = {{.engine = -1}, {.op = op}};
+    if (op == HW_OP_HOST)
+        legal[1].engine = -1;
+    const Model m = {.spec = &spec, .g = g, .node = &id, .legal = legal};
+    uint64_t cycles = model_cycles(&m, 0);
+    arena_free(arena);
+    return cycles;
+}
+
+static void cycles_are_products_of_ceilings(void **state) {
+    (void)state;
+    const Shape in = shape_nchw(1, 10, 9, 15), out = shape_nchw(1, 8, 11, 13);
+    Node conv = {.op = OP_CONV};
+    conv.attr.conv = (ConvAttr){.out_c = 8,
+                                .groups = 1,
+                                .kernel = {3, 1},
+                                .stride = {1, 1},
+                                .dilation = {1, 1}};
+    /* 8/3, 11/5, 13/7, 10/4 and 3/2, rounded up, are 3 * 3 * 2 * 3 * 2 = 108
+     * steps; (108 / 0.5 + 11) * 3 */
+    assert_int_equal(cycles_of(&slow, conv, in, out, HW_OP_CONV), 681);
+    conv.attr.conv.groups = 5; /* 2 channels each: 36 steps */
+    assert_int_equal(cycles_of(&slow, conv, in, out, HW_OP_CONV_GROUPED), 249);
+    Node deconv = conv;
+    deconv.op = OP_DECONV;
+    assert_int_equal(cycles_of(&slow, deconv, in, out, HW_OP_DECONV), 249);
+    HwEngine rows = slow; /* 2 * 3 taps of a row in lanes of 4: 2; 1 column */
+    rows.unroll.row_taps = 2;
+    conv.attr.conv.kernel[0] = 1;
+    conv.attr.conv.kernel[1] = 3;
+    assert_int_equal(cycles_of(&rows, conv, in, out, HW_OP_CONV_GROUPED), 249);
+    rows.unroll.row_taps = 1; /* not these: 3 taps by 2 */
+    assert_int_equal(cycles_of(&rows, conv, in, out, HW_OP_CONV_GROUPED), 249);
+    rows.unroll.in_c = 8; /* 6 of 8 lanes: 1 */
+    rows.unroll.row_taps = 2;
+    assert_int_equal(cycles_of(&rows, conv, in, out, HW_OP_CONV_GROUPED), 141);
+    Node pool = {.op = OP_POOL};
+    pool.attr.pool.kernel[0] = 2;
+    pool.attr.pool.kernel[1] = 5; /* 10 taps by 2: 90 steps */
+    assert_int_equal(cycles_of(&slow, pool, in, out, HW_OP_POOL_MAX), 573);
+    pool.attr.pool.global = true; /* 9 * 15 by 2: 68 * 18 steps */
+    assert_int_equal(cycles_of(&slow, pool, in, out, HW_OP_POOL_MAX), 7377);
+    Node both = conv; /* 9 x 13 of the convolution: 3 * 2 * 2 * 1 * 2 */
+    both.op = OP_CONV_POOL;
+    assert_int_equal(
+        cycles_of(&slow, both, in, shape_nchw(1, 8, 3, 3), HW_OP_CONV_POOL_MAX),
+        3 * (24 * 2 + 11));
+    Node add = {.op = OP_ELTWISE};
+    assert_int_equal(cycles_of(&slow, add, in, out, HW_OP_ADD), 141);
+    assert_int_equal(cycles_of(&slow, add, in, out, HW_OP_HOST), 0);
+    Node concat = {.op = OP_CONCAT};
+    assert_int_equal(cycles_of(&slow, concat, in, out, HW_OP_CONCAT), 0);
+    HwEngine plain = {.ops = (HwOps)-1, .unroll = {1, 1, 1, 1, 1, 0}};
+    assert_int_equal(cycles_of(&plain, add, in, out, HW_OP_ADD), 8 * 11 * 13);
+}
+
+/* ---- several images ---- */
+
+static void images_come_one_behind_the_other(void **state) {
+    (void)state;
+    Arena *arena = arena_new("test");
+    const HwSpec *spec = packed(arena);
+    const Graph *g = random_graph(arena, 3, 9);
+    const Schedule *one = schedule(arena, spec, g, "best", SIDE_BY_SIDE_STEPS);
+    const Schedule *all =
+        sched_repeat(arena, one, graph_repeat(arena, g, 3, g->tensor.n), 3);
+    assert_int_equal(all->n_steps, 3 * one->n_steps);
+    assert_int_equal(all->facts.cycles, 3 * one->facts.cycles);
+    assert_int_equal(all->facts.peak, one->facts.peak);
+    for (uint32_t s = 0; s < all->n_steps; s++) {
+        uint32_t image = s / one->n_steps, at = s % one->n_steps;
+        assert_int_equal(all->live[s], one->live[at]);
+        assert_int_equal(all->step[s].n, one->step[at].n);
+        for (uint32_t k = 0; k < all->step[s].n; k++) {
+            NodeId node = all->step[s].slot[k].node;
+            assert_int_equal(node.i,
+                             one->step[at].slot[k].node.i + image * g->node.n);
+            assert_int_equal(all->step_of[node.i], s);
+        }
+    }
+    for (uint32_t i = 0; i < 3 * g->node.n; i++)
+        assert_int_equal(all->step_of[i] == NONE,
+                         one->step_of[i % g->node.n] == NONE);
+    arena_free(arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_slides_example),
         cmocka_unit_test(best_orders_of_networks),
         cmocka_unit_test(best_steps_of_networks),
         cmocka_unit_test(every_schedule_is_one),
+        cmocka_unit_test(cycles_are_products_of_ceilings),
+        cmocka_unit_test(images_come_one_behind_the_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
