@@ -17,7 +17,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "hwspec/hwspec.h"
+#include "hwspec/insn.h"
 #include "tests/recorded.h"
 
 #include <ctype.h>
@@ -67,8 +67,10 @@ static const char *with(const Machine *m, uint32_t from, uint32_t to,
                         m->text + to);
 }
 
-/* The text of the machine with its damage number k. */
+/* The text of the machine with its damage number k; of 0 there is none. */
 static const char *damaged(const Machine *m, uint32_t k) {
+    if (!k)
+        return m->text;
     uint64_t dice = rng_bits(rng_seed(m->path, 1), k);
     Word w = m->word[dice % m->n], other = m->word[(dice >> 20) % m->n];
     const char *is = m->text + w.at;
@@ -91,38 +93,203 @@ static const char *damaged(const Machine *m, uint32_t k) {
         arena_printf(m->arena, "%.*s", (int)other.n, m->text + other.at));
 }
 
-/* What the rest of the compiler asks a machine. */
-static void add_machine(Arena *arena, Text *out, const HwSpec *spec) {
-    text_addf(out, "%s %u %.9g %u", spec->machine, spec->element, spec->clock,
-              hwspec_cores(spec));
-    for (uint32_t i = 0; i < spec->n_memories; i++) {
-        const HwMemory *m = &spec->memory[i];
-        text_addf(out, "; %s %d %llu %u %u %u", m->name, (int)m->role,
-                  (unsigned long long)m->size, m->unit, m->align, m->id);
-        text_addf(out, " %llu %llu", (unsigned long long)hwspec_buffer_bytes(m),
-                  (unsigned long long)hwspec_partition_bytes(m));
-        for (uint32_t op = 0; op < HW_OP_COUNT; op++)
-            text_addf(out, " %d", hwspec_dma(spec, (HwOp)op, i));
-    }
-    for (uint32_t i = 0; i < spec->n_engines; i++) {
-        const HwEngine *e = &spec->engine[i];
-        text_addf(out, "; %s %.9g", e->name, e->clock);
-        for (uint32_t k = 0; k < HW_LIMIT_COUNT; k++)
-            text_addf(out, " %s", hw_range_text(arena, &e->limit[k]));
-    }
+/* ---- all that a machine is ---- */
+
+static void add_u64(Text *out, uint64_t value) {
+    text_addf(out, " %llu", (unsigned long long)value);
+}
+
+static void add_memory(Text *out, const HwSpec *spec, uint32_t i) {
+    const HwMemory *m = &spec->memory[i];
+    const uint64_t n[] = {m->role,
+                          m->size,
+                          m->unit,
+                          m->base,
+                          m->id,
+                          m->align,
+                          m->buffers,
+                          m->partitions,
+                          m->ports_read,
+                          m->ports_write,
+                          m->burst,
+                          m->channel,
+                          m->cost,
+                          m->load,
+                          m->piece,
+                          hwspec_buffer_bytes(m),
+                          hwspec_partition_bytes(m)};
+    text_addf(out, "\n%s %s %.9g %.9g %.9g", m->name, m->layout->name,
+              m->bandwidth, m->latency, m->row_setup);
+    for (size_t k = 0; k < sizeof n / sizeof *n; k++)
+        add_u64(out, n[k]);
+    text_addf(out, " %u %u", m->layout->element, m->layout->n);
+    for (uint32_t k = 0; k < m->layout->n; k++)
+        text_addf(out, " %d/%u%d%d%u", (int)m->layout->axis[k].dim,
+                  m->layout->axis[k].split, m->layout->axis[k].inner,
+                  m->layout->axis[k].clip, m->layout->axis[k].round);
+    for (uint32_t op = 0; op < HW_OP_COUNT; op++)
+        text_addf(out, " %d", hwspec_dma(spec, (HwOp)op, i));
+}
+
+static void add_engine(Arena *arena, Text *out, const HwEngine *e) {
+    const uint64_t n[] = {e->ops,
+                          e->unroll.out_c,
+                          e->unroll.in_c,
+                          e->unroll.kernel,
+                          e->unroll.out_h,
+                          e->unroll.out_w,
+                          e->unroll.row_taps,
+                          e->setup,
+                          e->slope_cycles,
+                          e->in_place,
+                          e->overlap,
+                          e->ahead,
+                          e->divisor,
+                          e->part_align,
+                          e->lies[HW_IN],
+                          e->lies[HW_IN2],
+                          e->lies[HW_OUT],
+                          e->weights,
+                          e->bias,
+                          e->sums,
+                          e->beside,
+                          e->has_time};
+    text_addf(out, "\n%s %.9g %.9g %.9g", e->name, e->clock, e->efficiency,
+              e->floor);
+    for (size_t k = 0; k < sizeof n / sizeof *n; k++)
+        add_u64(out, n[k]);
+    for (uint32_t k = 0; k < HW_LIMIT_COUNT; k++)
+        text_addf(out, " %s", hw_range_text(arena, &e->limit[k]));
+    for (uint32_t k = 0; k < HW_OP_COUNT; k++)
+        text_addf(out, " %x/%u", e->acts[k], e->passes[k]);
+}
+
+static void add_operations(Text *out, const HwSpec *spec) {
     for (uint32_t i = 0; i < HW_OP_COUNT; i++) {
         HwOp op = (HwOp)i;
         int32_t engine = hwspec_engine(spec, op);
-        text_addf(out, "; %d %d", engine, hwspec_engine_ahead(spec, op));
+        text_addf(out, "\n%d %d", engine, hwspec_engine_ahead(spec, op));
         for (int k = 0; k < HW_OPERANDS; k++)
             text_addf(out, " %x", hwspec_lies(spec, op, (HwOperand)k));
-        text_addf(out, " %d %d", hwspec_stages(spec, op),
-                  hwspec_loads_bias(spec, op));
+        text_addf(out, " %d %d %d", hwspec_stages(spec, op),
+                  hwspec_loads_bias(spec, op), insn_row(spec, op));
         if (engine >= 0)
             text_addf(out, " %d %d", hwspec_adds_up(spec, op, engine),
                       hwspec_keeps_sums(spec, op, engine));
     }
 }
+
+static void add_tiling(Text *out, const HwSpec *spec) {
+    const HwTiling *t = &spec->tiling;
+    const HwReplication *r = &spec->replication;
+    const uint64_t n[] = {t->kind,
+                          t->weights_stay,
+                          t->rows.ops,
+                          t->rows.rolls,
+                          t->rows.moves,
+                          t->rows.queue,
+                          t->rows.weights_in,
+                          (uint64_t)t->rows.weights_from,
+                          t->rows.weights_move,
+                          t->tiles.always,
+                          r->section,
+                          r->memories,
+                          spec->weight_cache.pingpong,
+                          spec->weight_cache.full_rate,
+                          spec->weight_cache.half_rate};
+    text_addf(out, "\ntiling %.9g", spec->weight_cache.bandwidth);
+    for (size_t k = 0; k < sizeof n / sizeof *n; k++)
+        add_u64(out, n[k]);
+    for (uint32_t i = 0; i < t->tiles.n; i++) {
+        const HwTileStyle *s = &t->tiles.style[i];
+        const uint64_t of[] = {s->in_backing, s->out_backing, s->ops,
+                               s->buffer[0],  s->buffer[1],   s->buffer_size,
+                               s->reserved,   s->has_dest,    s->dest,
+                               s->multiple_w, s->sums};
+        text_add(out, " style");
+        for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+            add_u64(out, of[k]);
+    }
+    for (uint32_t i = 0; i < r->n_stored; i++)
+        text_addf(out, " %u*%u", r->stored[i].units, r->stored[i].width);
+    for (uint32_t i = 0; i < r->n_fly; i++)
+        text_addf(out, " %u*%u", r->fly[i].units, r->fly[i].width);
+}
+
+static void add_token(Text *out, const HwToken *t) {
+    text_addf(out, " %s %d/%d %d%d%d%d%d%d %lld/%u+%lld",
+              t->name ? t->name : "", (int)t->from, (int)t->also, t->hex,
+              t->gap, t->is_string, t->unread, t->free, t->later,
+              (long long)t->constant, t->unit, (long long)t->bias);
+}
+
+static void add_row(Text *out, const HwRow *row) {
+    text_addf(out, "\n%s %d %u", row->mnemonic, row->comment, row->words);
+    for (uint32_t i = 0; i < row->n_serves; i++)
+        text_addf(out, " %d/%u", (int)row->serve[i].op, row->serve[i].n);
+    for (uint32_t i = 0; i < row->n_forms; i++) {
+        const HwForm *form = &row->form[i];
+        text_addf(out, " form %u", form->mnemonic);
+        for (uint32_t k = 0; k < form->n; k++)
+            add_token(out, &form->token[k]);
+        for (uint32_t k = 0; k < form->n_implied; k++)
+            text_addf(out, " %d=%lld", (int)form->implied[k].field,
+                      (long long)form->implied[k].num);
+    }
+    for (uint32_t i = 0; i < row->n_bits; i++) {
+        const HwBits *b = &row->bits[i];
+        text_addf(out, " bits %u %u %u %u %llu %lld %llu %d%d", b->token,
+                  b->word, b->at, b->width, (unsigned long long)b->unit,
+                  (long long)b->bias, (unsigned long long)b->is, b->is_signed,
+                  b->is_auto);
+    }
+}
+
+static void add_machine(Arena *arena, Text *out, const HwSpec *spec) {
+    const HwInsnSet *set = spec->insns;
+    const uint64_t n[] = {spec->element,
+                          spec->rounding,
+                          spec->n_active,
+                          spec->cores.count,
+                          spec->cores.share,
+                          spec->backings,
+                          spec->weights,
+                          spec->bias,
+                          spec->sums,
+                          spec->max_instructions,
+                          spec->conv_1x1_stride2,
+                          spec->pool_around_concat,
+                          spec->expand_groups,
+                          spec->stride_as_sample,
+                          spec->input_by_phases,
+                          spec->fc_as_conv,
+                          spec->pad_to_limits,
+                          spec->slabs,
+                          spec->bands,
+                          spec->act_of_codes,
+                          spec->pool_behind_conv,
+                          spec->input_shares_step,
+                          spec->input_step,
+                          set->word_bits,
+                          set->tells_parts,
+                          set->tells_columns,
+                          set->tells_sums,
+                          set->tells_taps};
+    text_addf(out, "%s %.9g %d %d %d %d", spec->machine, spec->clock,
+              spec->backing, spec->input, spec->output, spec->constants);
+    for (size_t k = 0; k < sizeof n / sizeof *n; k++)
+        add_u64(out, n[k]);
+    for (uint32_t i = 0; i < spec->n_memories; i++)
+        add_memory(out, spec, i);
+    for (uint32_t i = 0; i < spec->n_engines; i++)
+        add_engine(arena, out, &spec->engine[i]);
+    add_operations(out, spec);
+    add_tiling(out, spec);
+    for (uint32_t i = 0; i < set->n; i++)
+        add_row(out, &set->row[i]);
+}
+
+/* ---- damage ---- */
 
 /* True if the damage is refused. */
 static bool try_one(const Machine *m, uint32_t k, Text *out) {
