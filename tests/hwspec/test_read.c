@@ -105,7 +105,8 @@ static void bad_keys(void **state) {
 
 static void bad_values(void **state) {
     (void)state;
-    check_bad("role: active, size: 1KiB", "role: active, load: callback, size: 1KiB",
+    check_bad("role: active, size: 1KiB",
+              "role: active, load: callback, size: 1KiB",
               "3:29: only constants are loaded on demand\n");
     check_bad("role: active, size: 1KiB", "role: active, piece: 8, size: 1KiB",
               "3:30: only constants are loaded on demand\n");
