@@ -6,6 +6,7 @@
  */
 #include "passes/volumes.h"
 
+#include "base/arith.h"
 #include "graph/quant.h"
 
 #include <math.h>
@@ -186,10 +187,87 @@ static bool conv_of_heads(Volumes *v) {
 }
 
 /* Of kernels of one row or one column: elsewhere weights would turn, too. */
+/* ---- images of a batch, which are windows of one volume ---- */
+
+/* Images one above the other: of height `h`, each begins `step` rows behind the
+ * one before, with rows of zeros between. */
+typedef struct Stack {
+    uint32_t images, h, w, step;
+} Stack;
+
+static TensorId stacked(Volumes *v, const View *view, const Stack *s) {
+    uint32_t plane[] = {(s->images - 1) * s->step + s->h, s->w};
+    uint32_t all = view->size[VIEW_Y] * view->size[VIEW_X];
+    uint32_t *pixel =
+        ARENA_ARRAY(v->arena, uint32_t, (size_t)plane[0] * plane[1]);
+    const ViewAxis *axis = view->axis;
+    for (uint32_t y = 0; y < plane[0]; y++)
+        for (uint32_t x = 0; x < s->w; x++) {
+            uint32_t n = y / s->step, row = y % s->step, at[VIEW_DIMS];
+            for (uint32_t d = VIEW_Y; d <= VIEW_X && row < s->h; d++)
+                at[d] =
+                    (axis[0].at[d][n] + axis[2].at[d][row] + axis[3].at[d][x]) %
+                    view->size[d];
+            pixel[y * s->w + x] =
+                row < s->h ? at[VIEW_Y] * view->size[VIEW_X] + at[VIEW_X] : all;
+        }
+    return volumes_pixels(v, view->base, plane, pixel);
+}
+
+static bool see_images(Volumes *v, View *view) {
+    return !volumes_plain(v, 0) && v->node->act.kind != ACT_PRELU &&
+           volumes_has(v, HW_OP_GATHER_PIXELS) && volumes_see(v, 0, view) &&
+           view->rank == 4 && view->axis[0].n > 1 && volumes_compact(v, view) &&
+           goes_along(view, 1, VIEW_C) &&
+           !((view_moves(view, 0) | view_moves(view, 2) | view_moves(view, 3)) &
+             MOVES_CHANNELS);
+}
+
+/* A layer of windows, whose padding is zeros. */
+static bool over_images(Volumes *v, const uint32_t kernel[2],
+                        const uint32_t stride[2], const uint32_t pad[2],
+                        const uint32_t pad_end[2]) {
+    View view;
+    if (!see_images(v, &view))
+        return false;
+    Layer layer = same_layer(v, &view);
+    const Shape *out = volumes_out(v);
+    bool point = true;
+    for (uint32_t i = 0; i < 2; i++)
+        point &= kernel[i] == 1 && stride[i] == 1 && !pad[i] && !pad_end[i];
+    if (!point) {
+        const Shape *in = volumes_in(v, 0);
+        uint32_t most = larger32(pad[0], pad_end[0]);
+        uint32_t step = (in->dim[2] + most + stride[0] - 1) / stride[0];
+        Stack s = {in->dim[0], in->dim[2], in->dim[3], step * stride[0]};
+        layer.in[0] = stacked(v, &view, &s);
+        view.size[VIEW_Y] = (s.images - 1) * step + out->dim[2];
+        view.size[VIEW_X] = out->dim[3];
+        view.axis[0] = axis_of(v->arena, s.images, VIEW_Y, 0, step);
+        view.axis[2] = axis_of(v->arena, out->dim[2], VIEW_Y, 0, 1);
+        view.axis[3] = axis_of(v->arena, out->dim[3], VIEW_X, 0, 1);
+    }
+    view.axis[1] = axis_of(v->arena, out->dim[1], VIEW_C, 0, 1);
+    TensorId made = volumes_add(v, &layer);
+    const Shape *is = &graph_tensor(v->g, made)->shape;
+    if (is->dim[2] != view.size[VIEW_Y] || is->dim[3] != view.size[VIEW_X])
+        return false;
+    view = view_over(&view, made, out->dim[1]);
+    volumes_give(v, &view);
+    return true;
+}
+
+static bool conv_of_images(Volumes *v) {
+    const ConvAttr *c = &v->node->attr.conv;
+    const uint32_t reach[] = {(c->kernel[0] - 1) * c->dilation[0] + 1,
+                              (c->kernel[1] - 1) * c->dilation[1] + 1};
+    return over_images(v, reach, c->stride, c->pad, c->pad_end);
+}
+
 bool convert_conv(Volumes *v) {
     View view;
     const ConvAttr *conv = &v->node->attr.conv;
-    if (conv_of_heads(v))
+    if (conv_of_heads(v) || conv_of_images(v))
         return true;
     if ((conv->kernel[0] > 1 && conv->kernel[1] > 1) || !see_turned(v, &view))
         return false;

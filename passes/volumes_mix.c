@@ -15,6 +15,8 @@ static void turn_last(View *view) {
 
 /* ---- windows ---- */
 
+enum { MOST_PIXELS = 1 << 20 };
+
 typedef struct Windows {
     uint32_t n[2], size[2], first[2];
 } Windows;
@@ -73,23 +75,20 @@ static bool windows_of(Volumes *v, const View *view, uint32_t tokens,
            w->n[1] * w->size[1] == view->size[VIEW_X];
 }
 
-/* Pixels in another order: a row a window, its tokens in their order. False
- * where windows are not all pixels, each once. */
+/* Pixels in another order: a row a window, its tokens in their order; those of
+ * which several windows are, again for each. */
 static bool order_windows(Volumes *v, View *view, uint32_t tokens, Windows *w) {
     ViewAxis batch = batch_pixels(v, view), own = view->axis[tokens];
     uint32_t h = view->size[VIEW_Y], width = view->size[VIEW_X];
-    uint32_t plane[] = {batch.n, own.n}, n = h * width, step = 1;
-    if ((uint64_t)batch.n * own.n != n || !along_pixels(view, tokens))
+    uint32_t plane[] = {batch.n, own.n}, step = 1;
+    uint64_t n = (uint64_t)batch.n * own.n;
+    if (n > MOST_PIXELS || !along_pixels(view, tokens))
         return false;
     uint32_t *pixel = ARENA_ARRAY(v->arena, uint32_t, n);
-    bool *seen = ARENA_ARRAY(v->arena, bool, n);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t at = i / own.n, in = i % own.n;
         pixel[i] = (batch.at[VIEW_Y][at] + own.at[VIEW_Y][in]) % h * width +
                    (batch.at[VIEW_X][at] + own.at[VIEW_X][in]) % width;
-        if (seen[pixel[i]])
-            return false;
-        seen[pixel[i]] = true;
     }
     View made = *view;
     for (uint32_t k = view->rank; k-- > 0;) {
@@ -207,8 +206,28 @@ static bool lies_in_heads(Volumes *v, View *view, uint32_t channels) {
            in_heads(view, channels);
 }
 
+/* What all windows of the other share is there again for each. */
+static void repeat_windows(Volumes *v, View *view, const View *other) {
+    for (uint32_t k = 0; k + 2 < view->rank; k++) {
+        uint32_t h = view->size[VIEW_Y], w = view->size[VIEW_X];
+        uint32_t n = view->axis[k].n, plane[] = {n * h, w};
+        uint64_t all = (uint64_t)n * h * w;
+        if (n == 1 || n != other->axis[k].n || view_moves(view, k) ||
+            view_moves(other, k) != MOVES_PIXELS || all > MOST_PIXELS)
+            continue;
+        uint32_t *pixel = ARENA_ARRAY(v->arena, uint32_t, all);
+        for (uint32_t i = 0; i < all; i++)
+            pixel[i] = i % (h * w);
+        view->base = volumes_pixels(v, view->base, plane, pixel);
+        view->axis[k] = axis_of(v->arena, n, VIEW_Y, 0, h);
+        view->size[VIEW_Y] = plane[0];
+    }
+}
+
 static bool multiply(Volumes *v, View a, View b, bool turned) {
     Windows w;
+    repeat_windows(v, &a, &b);
+    repeat_windows(v, &b, &a);
     uint32_t last = a.rank - 1, inner = last - 1;
     bool sums = view_moves(&b, last) == MOVES_CHANNELS;
     uint32_t tokens = sums ? inner : last, channels = sums ? last : inner;
@@ -337,6 +356,16 @@ static bool multiply_any(Volumes *v, bool turned) {
     return false;
 }
 
+/* As both are seen: nothing turns. */
+static bool multiply_seen(Volumes *v, const View *a, const View *b, bool has) {
+    View first = *b, second = *a;
+    if (multiply(v, *a, *b, false))
+        return true;
+    turn_last(&first);
+    turn_last(&second);
+    return has && multiply(v, first, second, true);
+}
+
 static bool multiply_by(Volumes *v, uint32_t constant) {
     View a[MOST_WAYS];
     bool turned = constant == 0;
@@ -358,7 +387,7 @@ bool convert_matmul(Volumes *v) {
         if (volumes_value(v, v->node->in[k]))
             return volumes_has(v, HW_OP_CONV) && multiply_by(v, k);
     if (volumes_see(v, 0, &a) && volumes_see(v, 1, &b) && a.rank == b.rank &&
-        a.rank > 1 && multiply(v, a, b, false))
+        a.rank > 1 && multiply_seen(v, &a, &b, has))
         return true;
     return has && (multiply_any(v, false) || multiply_any(v, true));
 }

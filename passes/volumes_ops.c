@@ -88,7 +88,8 @@ bool convert_gather(Volumes *v) {
     if (node->attr.gather.taps != 1)
         return convert_taps(v);
     if (volumes_has_act(v) ||
-        (volumes_plain(v, 0) && node->attr.gather.axis < 2) ||
+        (volumes_plain(v, 0) && (node->attr.gather.axis == 1 ||
+                                 (node->attr.gather.axis == 0 && n == 1))) ||
         node->constant[CONST_INDEX].i == NONE ||
         node->constant[CONST_VALUE].i == NONE || !volumes_see(v, 0, &view))
         return false;

@@ -503,6 +503,52 @@ def spread():
     on_engines("channels times pixels", net)
 
 
+def in_windows(net, x, c, n, side):
+    """Windows of an image [1, c, n * side, n * side] as a batch."""
+    y = net.node("Reshape", [x, net.whole(1, c, n, side, n, side)])
+    y = net.node("Transpose", [y], perm=[0, 2, 4, 1, 3, 5])
+    return net.node("Reshape", [y, net.whole(n * n, c, side, side)])
+
+
+def windows_of_a_batch(stride):
+    """Convolutions over windows see zeros beyond their borders."""
+    net = Net([("x", [1, 8, 8, 8])])
+    y = in_windows(net, conv(net, "x", 8, 8), 8, 2, 4)
+    weight = net.floats([8, 1, 3, 3], [v / 9 for v in ramp(72)])
+    y = net.node("Conv", [y, weight], group=8, pads=[1, 1, 1, 1],
+                 strides=[stride, stride])
+    y = net.node("Relu", [conv(net, y, 8, 8)])
+    side = 4 // stride
+    y = net.node("Reshape", [y, net.whole(1, 2, 2, 8, side, side)])
+    y = net.node("Transpose", [y], perm=[0, 3, 1, 4, 2, 5])
+    y = net.node("Reshape", [y, net.whole(1, 8, 2 * side, 2 * side)])
+    net.node("Relu", [conv(net, y, 8, 4)], "y")
+    net.output("y")
+    on_engines(f"convolutions of windows by {stride}", net)
+
+
+def shared_queries():
+    """Attention whose queries are the same in all windows."""
+    net = Net([("x", [1, 8, 8, 8]), ("q", [1, 8, 4, 4])])
+    y = in_windows(net, conv(net, "x", 8, 8), 8, 2, 4)
+    k = net.node("Reshape", [y, net.whole(4, 2, 4, 16)])
+    q = net.node("Tile", [conv(net, "q", 8, 8), net.whole(4, 1, 1, 1)])
+    q = net.node("Transpose", [net.node("Reshape",
+                                        [q, net.whole(4, 2, 4, 16)])],
+                 perm=[0, 1, 3, 2])
+    v = net.node("Transpose", [k], perm=[0, 1, 3, 2])
+    y = net.node("Softmax", [net.node("MatMul", [q, k])], axis=3)
+    y = net.node("MatMul", [y, v])
+    y = net.node("Reshape", [net.node("Transpose", [y], perm=[0, 1, 3, 2]),
+                             net.whole(4, 8, 4, 4)])
+    y = net.node("Reshape", [y, net.whole(1, 2, 2, 8, 4, 4)])
+    y = net.node("Transpose", [y], perm=[0, 3, 1, 4, 2, 5])
+    y = net.node("Reshape", [y, net.whole(1, 8, 8, 8)])
+    net.node("Relu", [conv(net, y, 8, 4)], "y")
+    net.output("y")
+    on_engines("queries that windows share", net)
+
+
 def padded_heads():
     """A channel of ones behind those of each head: sums of weights."""
     net = Net([("x", [1, 12, 24])])
@@ -517,6 +563,9 @@ def main():
     reductions()
     spread()
     padded_heads()
+    windows_of_a_batch(1)
+    windows_of_a_batch(2)
+    shared_queries()
     turned()
     fused = ["CONV", "AVGP", "CONV", "MULC", "CONV"]
     runs("a gated block", gated(False), fused)
