@@ -15,18 +15,22 @@ typedef struct KerasWeights {
     const char *file; /* NULL: none */
 } KerasWeights;
 
-typedef struct Keras {
+typedef struct Keras Keras;
+struct Keras {
     Net net;
     KerasWeights weights;
     const char *prefix; /* of the model's place in a .weights.h5 */
     uint32_t depth;     /* models within models */
     bool third;         /* written by Keras 3 */
+    /* A layer in the layer that is being built, whose name and weights it has.
+     */
+    TensorId (*inner)(Keras *k, const cJSON *layer, TensorId in);
     /* the layer that is being built */
-    const cJSON *config;
-    const char *name, *slot; /* slot: "layers/conv2d_1" */
+    const cJSON *config, *call; /* call: one of its inbound nodes, or NULL */
+    const char *name, *slot;    /* slot: "layers/conv2d_1" */
     uint32_t n_in, next_var;
     const TensorId *in;
-} Keras;
+};
 
 /* hdf5.c: adds the weights in `bytes` of the file `path` (NULL: of the
  * model); with `config` also gives the JSON of the model. False after errors,
@@ -63,6 +67,10 @@ TensorId keras_activate(Keras *k, const char *part, TensorId in);
 /* sequence.c */
 KerasBuild keras_conv_row, keras_pool_row, keras_pool_all, keras_repeat,
     keras_embedding, keras_recurrent, keras_both_ways;
+/* attention.c; of norms kind is 1 for those without a mean */
+KerasBuild keras_layer_norm, keras_attention, keras_each_step;
+/* node.c: whether an argument of the call is set. */
+bool keras_told(const Keras *k, const char *argument);
 /* ops.c: NULL if it is not known. */
 const KerasLayer *keras_find_layer(const char *name);
 

@@ -55,6 +55,19 @@ typedef struct Found {
     const cJSON *history[MAX_INPUTS]; /* [name, call, tensor] */
 } Found;
 
+static void find_inputs(const cJSON *json, Found *found);
+
+/* Those that a call names, in their order; false: it names none. */
+static bool find_operands(const cJSON *arguments, Found *found) {
+    static const char *const names[] = {"query", "value", "key",
+                                        "attention_mask"};
+    uint32_t before = found->n;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (keras_get(arguments, names[i]))
+            find_inputs(keras_get(arguments, names[i]), found);
+    return found->n > before;
+}
+
 /* Version 2: lists that begin with a name; version 3: objects with a history.
  * cJSON bounds the nesting. */
 static void find_inputs(const cJSON *json, Found *found) {
@@ -68,8 +81,11 @@ static void find_inputs(const cJSON *json, Found *found) {
         return;
     if (history || is_call) {
         found->history[found->n++] = history ? history : json;
+        find_operands(cJSON_GetArrayItem(is_call ? json : NULL, 3), found);
         return;
     }
+    if (find_operands(json, found))
+        return;
     cJSON_ArrayForEach(item, json) {
         find_inputs(item, found);
     }
@@ -195,6 +211,30 @@ static TensorId build_layer(Keras *k, const cJSON *layer, const char *slot,
     return known->build(k, known->kind);
 }
 
+static TensorId build_inner(Keras *k, const cJSON *layer, TensorId in) {
+    const char *kind = json_str(layer, "class_name", "");
+    const char *name = layer_name(layer), *slot = k->slot;
+    const KerasLayer *known = keras_find_layer(kind);
+    TensorId *only = ARENA_COPY(k->net.arena, TensorId, &in, 1), out;
+    k->slot = arena_printf(k->net.arena, "%s/layer", slot);
+    if (is_model(kind)) {
+        out = build_layer(k, layer, k->slot, 1, only);
+    } else if (!known || in.i == NONE) {
+        out = in.i == NONE ? in
+                           : net_none(&k->net, "%s in it is not supported",
+                                      arena_strdup(k->net.arena, kind));
+    } else {
+        k->config = keras_get(layer, "config");
+        k->next_var = 0;
+        k->n_in = 1;
+        k->in = only;
+        k->net.layer = arena_printf(k->net.arena, "%s/%s", k->name, name);
+        out = known->build(k, known->kind);
+    }
+    k->slot = slot;
+    return out;
+}
+
 static void link_calls(Model *m) {
     Arena *arena = m->k->net.arena, *scratch = arena_new("keras inputs");
     Found *found = ARENA_NEW(scratch, Found);
@@ -221,6 +261,7 @@ static void build_call(Model *m, Call *call) {
         in[i] = m->call.at[call->in[i]].out;
     }
     call->built = true;
+    k->call = call->inputs;
     call->out = build_layer(k, call->layer, call->slot, call->n_in, in);
 }
 
@@ -341,6 +382,7 @@ TensorId keras_model(Keras *k, const cJSON *json, uint32_t n,
         cJSON_IsArray(config) ? config : keras_get(config, "layers");
     bool sequential = !strcmp(json_str(json, "class_name", ""), "Sequential");
     TensorId out = NO_TENSOR;
+    k->inner = build_inner;
     if (k->depth == MAX_DEPTH || !cJSON_IsArray(layers) || !layers->child) {
         diag_error(k->net.diag, (Loc){k->net.path, 0, 0},
                    k->depth == MAX_DEPTH ? "models are nested too deep"

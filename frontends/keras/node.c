@@ -33,6 +33,22 @@ const Const *keras_variable(Keras *k, const char *name) {
     return NULL;
 }
 
+/* ---- arguments ---- */
+
+/* Anywhere among the arguments. cJSON bounds the nesting. */
+static bool tells(const cJSON *json, const char *argument) {
+    const cJSON *item;
+    bool told = cJSON_IsTrue(keras_get(json, argument));
+    cJSON_ArrayForEach(item, json) {
+        told = told || tells(item, argument);
+    }
+    return told;
+}
+
+bool keras_told(const Keras *k, const char *argument) {
+    return tells(k->call, argument);
+}
+
 /* ---- activations ---- */
 
 typedef struct Word {

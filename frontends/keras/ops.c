@@ -409,6 +409,10 @@ static const KerasLayer layers[] = {
     {"GRU", keras_recurrent, 1},
     {"LSTM", keras_recurrent, 2},
     {"Bidirectional", keras_both_ways, 0},
+    {"LayerNormalization", keras_layer_norm, 0},
+    {"RMSNormalization", keras_layer_norm, 1},
+    {"MultiHeadAttention", keras_attention, 0},
+    {"TimeDistributed", keras_each_step, 0},
 };
 
 const KerasLayer *keras_find_layer(const char *name) {
