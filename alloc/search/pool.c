@@ -134,13 +134,14 @@ static bool is_seen(Search *s, uint64_t print) {
     return false;
 }
 
+enum { SHORT_PLAN = 64, LONG_PLAN = 2048 }; /* actions */
+
 /* As good as it may get when it is finished. Where layers roll, more than this
  * part of all is hardly ever saved, but of short plans; of long ones, which
  * take much of the budget to finish, no more than half of the waiting, and less
  * of all. Places change, and with them what need not move. */
 static PlanCost cost_bound(const Search *s, const Trial *t) {
     enum { ALL = 6, ALL_LONG = 16, MOVES = 8 };
-    enum { SHORT_PLAN = 64, LONG_PLAN = 2048 };
     PlanCost cost = t->cost;
     bool is_short = t->plan->n_actions <= SHORT_PLAN;
     bool is_long = t->plan->n_actions > LONG_PLAN;
@@ -184,16 +185,60 @@ static bool time(Search *s, Trial *t) {
            trial_time(s, t);
 }
 
-/* Gives those in the pool their time, the best first; how many there are. */
-static uint32_t pool_order(Search *s, Trial **timed) {
-    uint32_t n = 0;
+/* Whether transfers are put beside layers, which takes most of the time. */
+static bool schedules(const Search *s) {
+    return !s->volumes &&
+           s->schedule->spec->tiling.rows.moves == HW_MOVES_BESIDE;
+}
+
+/* The most promising first. */
+static void pool_sort(Search *s) {
+    PlanCost cost[MOST_TIMED + 1];
     for (uint32_t i = 0; i < s->n_pool; i++) {
         Trial *t = s->pool[i];
-        if (!time(s, t))
-            arena_free(t->arena);
-        else
-            timed[n++] = t;
+        PlanCost own = cost_expected(s, t);
+        uint32_t at = i;
+        for (; at > 0 &&
+               plan_cost_less(s->options->objective, &own, &cost[at - 1]);
+             at--) {
+            cost[at] = cost[at - 1];
+            s->pool[at] = s->pool[at - 1];
+        }
+        cost[at] = own;
+        s->pool[at] = t;
     }
+}
+
+/* Whether it is not worth its time: it is expected to cost more than that,
+ * which may be nothing. The `first` of a size is for the front, if it is short.
+ */
+static bool is_beaten(const Search *s, const Trial *t, const PlanCost *best,
+                      bool first) {
+    if (!best || !schedules(s) || s->clock_errs ||
+        (first && t->plan->n_actions <= LONG_PLAN))
+        return false;
+    PlanCost own = cost_expected(s, t);
+    return !plan_cost_less(s->options->objective, &own, best);
+}
+
+/* Gives those in the pool their time, the best first; how many there are. */
+static uint32_t pool_order(Search *s, Trial **timed) {
+    const PlanCost *best = s->n_best ? &s->best[0]->cost : NULL;
+    uint32_t n = 0;
+    if (schedules(s))
+        pool_sort(s);
+    for (uint32_t i = 0; i < s->n_pool; i++) {
+        Trial *t = s->pool[i];
+        if (is_beaten(s, t, best, !n) || !time(s, t)) {
+            arena_free(t->arena);
+            continue;
+        }
+        timed[n++] = t;
+        if (!best || plan_cost_less(s->options->objective, &t->cost, best))
+            best = &t->cost;
+    }
+    for (uint32_t i = 0; i < n && schedules(s); i++)
+        pace_note(s, timed[i]);
     s->n_pool = 0;
     by_objective(s, timed, n);
     return n;
@@ -239,7 +284,9 @@ void pool_time(Search *s) {
     for (uint32_t i = 0; i < n; i++) {
         note(s, timed[i]);
         if (i < finishes && may_be_best(s, timed[i])) {
+            uint64_t before = timed[i]->cost.cycles;
             trial_finish(s, timed[i]);
+            pace_note_finished(s, before, timed[i]->cost.cycles);
             note(s, timed[i]);
         }
         if (s->volumes && !i && !trial_settle(s, timed[i]))

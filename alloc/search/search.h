@@ -151,6 +151,20 @@ void configs_last(const Search *s, Configs *out);
 void configs_follow(const Search *s, const Config *config, Outcome outcome,
                     Configs *out);
 
+/* ---- pace.c: costs before transfers are scheduled ---- */
+
+/* So many times what its engines are at work, a plan of the configuration
+ * took. */
+typedef struct Pace {
+    Config config;
+    double times;
+} Pace;
+/* Of a plan that was timed. */
+void pace_note(Search *s, const Trial *t);
+/* Finishing a plan of `before` cycles left so many. */
+void pace_note_finished(Search *s, uint64_t before, uint64_t cycles);
+PlanCost cost_expected(const Search *s, const Trial *t);
+
 /* ---- pool.c ---- */
 
 /* Adds a plan to those of its size; frees what is not among the best of them.
@@ -191,7 +205,10 @@ struct Search {
     VEC(Config) tried;
     VEC(Chosen) chosen;
     VEC(uint64_t) seen; /* fingerprints of plans that were timed */
-    uint32_t n_pool;    /* of one size */
+    VEC(Pace) pace;       /* of plans that were timed */
+    double finish_leaves; /* the least part of a plan's cycles that finishing
+                           * it left; 0: none was finished */
+    uint32_t n_pool;      /* of one size */
     Trial *pool[MOST_TIMED + 1];
     uint32_t n_best; /* of all, the best first */
     Trial *best[MOST_BEST + 1];
