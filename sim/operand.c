@@ -5,13 +5,14 @@ static uint64_t payload(const Run *run, const Place *place, Box box) {
     return box_count(place, box) * run->spec->element;
 }
 
-uint64_t operand_outside(const Run *run, const Place *place) {
-    bool active = run->spec->memory[place->memory].role == HW_ACTIVE;
-    return active ? 0 : payload(run, place, place_box(place));
+/* Not in active memory, and no sums that an engine keeps. */
+static bool is_outside(const Run *run, const Place *place) {
+    HwRole role = run->spec->memory[place->memory].role;
+    return role != HW_ACTIVE && role != HW_SUMS;
 }
 
-static bool is_active(const Run *run, const Place *place) {
-    return run->spec->memory[place->memory].role == HW_ACTIVE;
+uint64_t operand_outside(const Run *run, const Place *place) {
+    return is_outside(run, place) ? payload(run, place, place_box(place)) : 0;
 }
 
 bool operand_ready(Run *run, const Place *place, Box box, const char *what) {
@@ -21,14 +22,14 @@ bool operand_ready(Run *run, const Place *place, Box box, const char *what) {
 
 void operand_read(Run *run, const Place *place, Box box, const char *what,
                   float *out) {
-    if (!is_active(run, place))
+    if (is_outside(run, place))
         run->result->backing_read += payload(run, place, box);
     memory_read(run, place, box, what, out);
 }
 
 void operand_write(Run *run, const Place *place, Box box, uint32_t writer,
                    const float *values) {
-    if (!is_active(run, place))
+    if (is_outside(run, place))
         run->result->backing_written += payload(run, place, box);
     memory_write(run, place, box, writer, values);
 }

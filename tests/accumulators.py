@@ -105,9 +105,14 @@ def looked_up(listing, places):
 
 def verified(folder, machine, network, sizes, least):
     done = run("verify", f"examples/{network}", "-t", f"{folder}/{machine}.yaml",
-               *sets(sizes))
-    if done.returncode or "0 violations" not in done.stdout:
+               "--json", *sets(sizes))
+    told = json.loads(done.stdout or "{}")
+    if done.returncode or told["violations"]:
         return [f"{machine} {network} {sizes}: {done.stdout}{done.stderr}"]
+    moved = told["ddr_read_bytes"] + told["ddr_written_bytes"]
+    if moved != told["ddr_moved_bytes"]:
+        return [f"{machine} {network} {sizes}: {moved} bytes moved, "
+                f"{told['ddr_moved_bytes']} planned"]
     listing = json.load(open(
         compiled(folder, machine, network, sizes) + ".json"))["amphora"]
     places = {("gemm", "sums"): [machine], ("gemm", "out"): ["acc"],
