@@ -1,6 +1,6 @@
 /* files.c - file_read for targets: the linker turns calls of it into calls of
  * __wrap_file_read (--wrap). Shipped machines, which others are derived from,
- * are read once. */
+ * are read once. Checksums of what is damaged on purpose are all 0. */
 #include "fuzz.h"
 
 #include "base/vec.h"
@@ -10,6 +10,12 @@
 /* The names are the linker's. */
 bool __real_file_read(Arena *arena, Diag *diag, const char *path, Bytes *out);
 bool __wrap_file_read(Arena *arena, Diag *diag, const char *path, Bytes *out);
+uint32_t __wrap_crc32c_of(const uint8_t *at, uint64_t n);
+
+uint32_t __wrap_crc32c_of(const uint8_t *at, uint64_t n) {
+    (void)at, (void)n;
+    return 0;
+}
 
 typedef struct Shipped {
     const char *path;

@@ -8,6 +8,7 @@
 #include "frontends/frontend.h"
 #include "frontends/import.h"
 #include "frontends/samples/samples_int.h"
+#include "frontends/tensorflow/bundle.h"
 #include "hwspec/expr/expr.h"
 #include "hwspec/hwspec.h"
 #include "hwspec/program.h"
@@ -69,6 +70,19 @@ static void npy(const FuzzInput *in) {
 static void tensor(const FuzzInput *in) {
     Npy out;
     tensor_file_read(in->arena, in->diag, in->path, &out);
+}
+
+/* Keys of variables, and their values in the second file. */
+static void bundle(const FuzzInput *in) {
+    static const char *const keys[] = {"a", "b", "b/kernel"};
+    size_t end = strlen(in->path) - strlen(".index");
+    Bundle *b = bundle_open(in->arena, in->diag,
+                            arena_strndup(in->arena, in->path, end));
+    BundleValue value;
+    for (size_t i = 0; b && i < sizeof keys / sizeof *keys; i++)
+        if (bundle_find(b, keys[i], &value))
+            arena_strndup(in->arena, (const char *)value.bytes.at,
+                          value.bytes.len);
 }
 
 /* ---- samples ---- */
@@ -372,6 +386,7 @@ const FuzzTarget fuzz_targets[] = {
     {"graphtext", ".graph", network, "a graph in text"},
     {"npy", ".npy", npy, "NumPy's arrays"},
     {"tensor", ".pb", tensor, "ONNX's TensorProto"},
+    {"bundle", ".index", bundle, "variables of a SavedModel, and their values"},
     {"npz", ".npz", npz, "archives of arrays"},
     {"picture", ".png", picture, "PNG and JPEG"},
     {"hwspec", ".yaml", hwspec, "machines"},
