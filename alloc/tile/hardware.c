@@ -6,12 +6,15 @@
  * there before it does. Tiles overlap as facts/xdnn.md 2.5 has it: while one
  * is computed, the next comes in and the one before leaves.
  */
+#include "alloc/geometry/tensor_bytes.h"
 #include "alloc/tile/tile.h"
 
 #include "base/arith.h"
+#include "base/memo.h"
 #include "hwspec/cost.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX_CUTS = 16, MAX_TILES = 64 };
 
@@ -175,7 +178,7 @@ static void try_tile(Hasten *h, uint32_t tile_w, uint32_t tile_h) {
 
 /* Tiles that cut the output differently: not how large a tile fits decides
  * which there are, so that more memory adds some and takes none away. */
-void tiles_hasten(const Facts *f, NodeId id, uint32_t price, Mode *mode) {
+static void hasten(const Facts *f, NodeId id, uint32_t price, Mode *mode) {
     Hasten h = {.f = f, id, price, mode, HUGE_VAL};
     Volume out = plan_volume(f->g, graph_node(f->g, id)->out[0]);
     uint32_t step = f->spec->tiling.tiles.style[mode->style].multiple_w;
@@ -189,6 +192,66 @@ void tiles_hasten(const Facts *f, NodeId id, uint32_t price, Mode *mode) {
             if (down * columns <= MAX_TILES)
                 try_tile(&h, tile_w, cut(out.h, down, 1));
     }
+}
+
+static void print_words(Print *p, const void *from, size_t bytes) {
+    for (size_t i = 0; i < bytes / sizeof(uint32_t); i++) {
+        uint32_t word;
+        memcpy(&word, (const char *)from + i * sizeof word, sizeof word);
+        print_add(p, word);
+    }
+}
+
+/* All that the tiles of a convolution depend on. */
+static Print tiles_asked(const Facts *f, NodeId id, uint32_t price,
+                         const Mode *mode) {
+    const Node *node = graph_node(f->g, id);
+    const PoolAttr *pool = &node->attr.pool;
+    Volume volume[] = {plan_volume(f->g, node->in[0]),
+                       plan_volume(f->g, node->out[0])};
+    uint32_t word[] = {price,
+                       mode->streams_in,
+                       mode->streams_out,
+                       mode->tile_w,
+                       mode->tile_h,
+                       f->role[node->in[0].i].origin == FROM_INPUT,
+                       reach(f, id, HW_IN),
+                       node->n_in,
+                       (uint32_t)f->legal[id.i].engine,
+                       f->legal[id.i].op};
+    Print p = {node->op, (uint64_t)mode->style};
+    print_add(&p, f->spec->tiling.tiles.style[mode->style].buffer_size);
+    print_words(&p, volume, sizeof volume);
+    print_words(&p, word, sizeof word);
+    print_words(&p, &mode->repl, sizeof mode->repl);
+    print_words(&p, &node->attr.conv, sizeof node->attr.conv);
+    if (node->op != OP_CONV_POOL)
+        return p;
+    uint32_t kind[] = {pool->kind, pool->global, pool->ceil, pool->count_pad};
+    print_words(&p, kind, sizeof kind);
+    print_words(&p, pool->kernel, sizeof pool->kernel);
+    print_words(&p, pool->stride, sizeof pool->stride);
+    print_words(&p, pool->pad, sizeof pool->pad);
+    print_words(&p, pool->pad_end, sizeof pool->pad_end);
+    return p;
+}
+
+typedef struct Hastened {
+    uint32_t tile_w, tile_h;
+} Hastened;
+
+void tiles_hasten(const Facts *f, NodeId id, uint32_t price, Mode *mode) {
+    Print asked = tiles_asked(f, id, price, mode);
+    const Hastened *known = memo_find(f->memo->memo_table, asked);
+    if (known) {
+        mode->tile_w = known->tile_w;
+        mode->tile_h = known->tile_h;
+        return;
+    }
+    hasten(f, id, price, mode);
+    Hastened *found = memo_insert(f->memo->memo_table, asked, sizeof(Hastened));
+    if (found)
+        *found = (Hastened){mode->tile_w, mode->tile_h};
 }
 
 /* Of full width, as tiles that read the least mostly are. */
