@@ -194,6 +194,7 @@ static bool read_options(Arena *arena, Diag *diag, const char *network,
     out->seed = given->seed ? given->seed : out->seed;
     out->batch = given->batch;
     out->images = given->images;
+    out->recompute = given->recompute;
     if (given->effort > 0)
         out->effort = (uint64_t)given->effort - 1;
     return read_settings(arena, diag, given->settings, out);
@@ -373,9 +374,8 @@ static void do_simulate(void *context) {
     amphora_plan *plan = task->plan;
     Diag *diag = diag_new(plan->arena);
     const Listing *listing = plan->pipeline.listing;
-    SimOptions options = {
-        .seed = plan->options.seed,
-        .compulsory = plan_compulsory(plan->pipeline.plan)};
+    SimOptions options = {.seed = plan->options.seed,
+                          .compulsory = plan_compulsory(plan->pipeline.plan)};
     plan->sim =
         sim_run(plan->arena, diag, listing,
                 task->inputs ? (uint32_t)task->n : 0, task->inputs, &options);

@@ -149,6 +149,25 @@ def test_values():
     check(max(abs(a - b) for a, b in zip(got, wanted)) < 1e-5, "values")
 
 
+def test_recompute():
+    """More products, fewer bytes, as `--recompute` has it."""
+    machine = amphora.Machine("line-npu", {"memories.am.size": "128KiB",
+                                           "tiling.weights_stay": "true"})
+    plans = [amphora.compile("examples/vgg-e-stem.prototxt", machine,
+                             objective="bytes", recompute=times)
+             for times in (1, 1.1)]
+    said = [plan.report for plan in plans]
+    check(said[1]["ddr_moved_bytes"] < said[0]["ddr_moved_bytes"], "bytes")
+    check(said[0]["products"] < said[1]["products"] <=
+          1.1 * said[0]["products"], "products")
+    try:
+        amphora.compile(TINY, machine, recompute=0.5)
+    except amphora.Error as error:
+        check("--recompute" in str(error), error)
+    else:
+        check(False, "fewer products than the network's")
+
+
 def test_errors():
     for arguments in ((TINY, "./no-such.yaml"), ("no-such.onnx", "null"),
                       (TINY, amphora.Machine("xdnn-v2-28",

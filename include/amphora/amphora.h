@@ -34,7 +34,7 @@ extern "C" {
 #endif
 
 /* Grows when what is here changes its meaning; new functions do not count. */
-#define AMPHORA_API_VERSION 1
+#define AMPHORA_API_VERSION 2
 
 /* Of a struct the size, so that a newer library knows an older caller's. */
 typedef struct amphora_session amphora_session;
@@ -61,6 +61,7 @@ typedef struct amphora_options {
     const char *order, *planner, *replication, *mode;
     uint64_t seed, batch, images;
     int effort; /* 1 + that of --effort; 0: the default */
+    double recompute; /* products, as times those of the network: --recompute */
 } amphora_options;
 
 /* "amphora 0.1.0 (revision ..., LLVM ...)" */

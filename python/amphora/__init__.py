@@ -182,7 +182,7 @@ def compile(network: Any, machine: Any,  # pylint: disable=redefined-builtin
             watch: Optional[Callable[[float, int], Any]] = None,
             **options: Any) -> Plan:
     """Compiles; options: objective, order, planner, replication, mode, seed,
-    batch, images, effort. Error has the messages where it does not fit.
+    batch, images, effort, recompute. Error has the messages where it does not fit.
 
     watch(share, cycles): told how far the search is, 0 to 1, and the cycles of
     the best plan so far; a true result, or an exception, ends it."""

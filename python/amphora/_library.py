@@ -6,13 +6,13 @@ import ctypes
 import functools
 import json
 import os
-from ctypes import (POINTER, Structure, c_char_p, c_float, c_int, c_uint32,
-                    c_uint64, c_void_p)
+from ctypes import (POINTER, Structure, c_char_p, c_double, c_float, c_int,
+                    c_uint32, c_uint64, c_void_p)
 from typing import (Any, Callable, Dict, List, Mapping, NamedTuple, Optional,
                     Sequence)
 
 KINDS = ("error", "warning", "note")
-API_VERSION = 1
+API_VERSION = 2
 
 
 class Message(NamedTuple):
@@ -47,7 +47,8 @@ class _Options(Structure):
                 ("objective", c_char_p), ("order", c_char_p),
                 ("planner", c_char_p), ("replication", c_char_p),
                 ("mode", c_char_p), ("seed", c_uint64), ("batch", c_uint64),
-                ("images", c_uint64), ("effort", c_int)]
+                ("images", c_uint64), ("effort", c_int),
+                ("recompute", c_double)]
 
 
 class _Volume(Structure):
@@ -77,7 +78,7 @@ class _Tensor(Structure):
         return count
 
 
-_WATCH = ctypes.CFUNCTYPE(c_int, c_void_p, ctypes.c_double, c_uint64)
+_WATCH = ctypes.CFUNCTYPE(c_int, c_void_p, c_double, c_uint64)
 
 FUNCTIONS = {
     "version": (c_char_p, []),
