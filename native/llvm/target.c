@@ -4,6 +4,7 @@
 #include <llvm-c/Error.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -193,11 +194,27 @@ void machine_close(Machine *machine) {
     LLVMDisposeTargetMachine(machine->machine);
 }
 
+/* What makes code of kernels fast, of what "default<O2>" does: they call
+ * nothing that could be inlined, and their inner loops are vectors already.
+ * Loops of other layers are vectorised where the processor has lanes. */
+#if LLVM_VERSION_MAJOR >= 18
+#define COMBINE "instcombine<no-verify-fixpoint>,"
+#else
+#define COMBINE "instcombine,"
+#endif
+#define SIMPLE                                                                 \
+    "sroa,early-cse<memssa>,simplifycfg," COMBINE                              \
+    "loop-mssa(loop-rotate,licm),loop(indvars),gvn,"
+#define LAST COMBINE "simplifycfg,loop-unroll,loop-mssa(licm)"
+
 void machine_optimise(const Machine *machine, LLVMModuleRef module) {
+    const char *passes = machine->lanes > 1
+                             ? "function(" SIMPLE
+                               "loop-vectorize,slp-vectorizer," LAST ")"
+                             : "function(" SIMPLE LAST ")";
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-    LLVMPassBuilderOptionsSetLoopVectorization(options, machine->lanes > 1);
     LLVMErrorRef error =
-        LLVMRunPasses(module, "default<O2>", machine->machine, options);
+        LLVMRunPasses(module, passes, machine->machine, options);
     if (error)
         bug("LLVM's passes: %s", LLVMGetErrorMessage(error));
     LLVMDisposePassBuilderOptions(options);
