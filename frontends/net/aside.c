@@ -20,6 +20,19 @@ static bool is_small(const Graph *g) {
     return products <= most_products && elements <= MOST_ELEMENTS;
 }
 
+/* Weights that a file has not are seeded when all of it is read; a layer may do
+ * without a bias. */
+static bool has_constants(const Graph *g) {
+    for (uint32_t i = 0; i < g->node.n; i++)
+        for (ConstRole role = 0; role < CONST_ROLES; role++) {
+            Shape shape;
+            if (role != CONST_BIAS && g->node.at[i].constant[role].i == NONE &&
+                graph_const_shape(g, (NodeId){i}, role, &shape))
+                return false;
+        }
+    return true;
+}
+
 /* In the order of the file. */
 static Const value_of(Net *net, const Values *values, TensorId tensor) {
     static const uint32_t to_file[] = {0, 2, 3, 1};
@@ -36,7 +49,7 @@ bool net_back(Net *net, Graph *whole, uint32_t n, const TensorId *out,
     uint32_t made = 0;
     for (uint32_t i = 0; i < n; i++)
         made += out[i].i != NONE;
-    bool good = made && is_small(net->g);
+    bool good = made && is_small(net->g) && has_constants(net->g);
     Values values =
         good ? graph_eval(net->arena, net->g, 0, NULL) : (Values){0};
     for (uint32_t i = 0; good && i < n; i++)

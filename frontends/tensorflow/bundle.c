@@ -194,7 +194,8 @@ static bool read_entry(Bundle *b, const char *key, Bytes value) {
             e.value.type = (uint32_t)f.value;
             break;
         case 2:
-            e.value.shape = read_shape(wire_enter(&reader, &f));
+            if (f.type == WIRE_BYTES)
+                e.value.shape = read_shape(wire_enter(&reader, &f));
             break;
         case 3:
             e.shard = f.value;
