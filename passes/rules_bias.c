@@ -32,11 +32,26 @@ static uint32_t other_operand(const Node *sum, TensorId product) {
     return same_tensor(sum->in[0], product) ? 1 : 0;
 }
 
+/* Whether the product can have the activation of the sum. Slopes by channel go
+ * along another axis. */
+static bool product_applies(const HwSpec *spec, const Act *act) {
+    uint32_t number = hw_act_number(act_name[act->kind]);
+    bool known = act->kind == ACT_NONE || !spec ||
+                 hwspec_engine(spec, HW_OP_LAYER) >= 0;
+    for (uint32_t e = 0; !known && number && e < spec->n_engines; e++)
+        known = (spec->engine[e].acts[HW_OP_CONV] |
+                 spec->engine[e].acts[HW_OP_FC]) >>
+                    (number - 1) &
+                1;
+    return known && act->kind != ACT_PRELU;
+}
+
 static bool is_bias(const Match *m, uint32_t last) {
     const Node *sum = match_node(m, last), *fc = match_node(m, 0);
     if (sum->attr.elt.kind != ELT_ADD || sum->attr.elt.coeff ||
         sum->n_in != 2 || fc->constant[CONST_BIAS].i != NONE ||
-        fc->act.kind != ACT_NONE)
+        fc->act.kind != ACT_NONE ||
+        !product_applies(m->context->spec, &sum->act))
         return false;
     TensorId product = match_node(m, last - 1)->out[0];
     TensorId other = sum->in[other_operand(sum, product)];
@@ -56,6 +71,7 @@ static void take_bias(Match *m, uint32_t last) {
     fc->no_bias = false;
     if (last > 1) /* the product alone is nowhere any more */
         match_out(m, 0)->origin = NO_TENSOR;
+    fc->act = sum->act;
     match_fuse_behind(m, last - 1);
 }
 
