@@ -112,6 +112,9 @@ typedef struct Scarce {
     bool any;
     uint64_t size; /* `most` if there is none */
     Blocks blocks; /* that fit in it */
+    uint64_t near; /* the size of the volumes that lack least, or nothing, by
+                    * one aim; 0: none were planned */
+    uint64_t near_need;
 } Scarce;
 /* The least size, up to `most`, for which there is a plan, however long. */
 Scarce scarce_find(Staging *s, uint64_t most);

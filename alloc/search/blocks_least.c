@@ -5,7 +5,8 @@
  * Method: volumes are planned for many sizes, by themselves and leaving each
  * layer room for its smallest block. Beside each of these plans every
  * layer has a range that is free, so what it lacks for its smallest block is
- * known without a search; sizes next to the best one are looked at closely.
+ * known without a search; sizes next to the best one, or where none fits to the
+ * one that lacks least, are looked at closely.
  */
 #include "alloc/search/blocks.h"
 #include "base/size_grid.h"
@@ -14,19 +15,30 @@ static bool needs_more(const Scarce *least, const Volumes *v) {
     return least->any ? v->need >= least->size : v->need > least->size;
 }
 
+static void note_near(Scarce *least, const Volumes *v) {
+    if (least->near && v->need >= least->near_need)
+        return;
+    least->near = v->size;
+    least->near_need = v->need;
+}
+
 static void try_blocks(const Staging *s, Scarce *least, Volumes *v) {
     Banded banded = banded_by(v, (StageWay){0});
     if (!v->need)
         v->need = blocks_need(&banded.plan, banded.room);
+    note_near(least, v);
     if (needs_more(least, v))
         return;
     StageWay way;
     Arena *arena = arena_new("scarce");
     if (blocks_any(schedule_within(arena, s->schedule, v->need), v, &way) ==
-        STAGED)
-        *least = (Scarce){true, v->need, {v, way, v->need}};
-    else
+        STAGED) {
+        least->any = true;
+        least->size = v->need;
+        least->blocks = (Blocks){v, way, v->need};
+    } else {
         v->need = UINT64_MAX;
+    }
     arena_free(arena);
 }
 
@@ -35,6 +47,8 @@ static void try_blocks(const Staging *s, Scarce *least, Volumes *v) {
 static uint64_t try_volumes(Staging *s, Scarce *least, uint64_t within,
                             Aims aims) {
     const Volumes *known = volumes_known(s, within, 0, aims);
+    if (known && known->need)
+        note_near(least, known);
     if (known && (known->need ? needs_more(least, known) : !known->height))
         return known->height;
     Volumes *v = volumes_within(s, within, 0, aims);
@@ -63,12 +77,13 @@ static void try_sizes(Staging *s, Scarce *least, Aims aims, uint32_t octave,
 static void try_aims(Staging *s, Scarce *least, Aims aims, uint64_t most) {
     enum { FINER = 4, FINEST = STAGED_OCTAVE * FINER * FINER };
     uint64_t before = least->size;
+    least->near = 0;
     try_sizes(s, least, aims, STAGED_OCTAVE, s->search.never, most);
-    if (!least->any || (least->size == before && aims.blocks))
+    if (least->any && least->size == before && aims.blocks)
         return;
-    for (uint32_t octave = STAGED_OCTAVE * FINER; octave <= FINEST;
-         octave *= FINER) {
-        uint64_t at = least->blocks.volumes->size, near = FINER * at / octave;
+    for (uint32_t octave = STAGED_OCTAVE * FINER;
+         octave <= FINEST && least->near; octave *= FINER) {
+        uint64_t at = least->near, near = FINER * at / octave;
         try_sizes(s, least, aims, octave, at - near, at + near);
     }
 }
