@@ -17,6 +17,7 @@
 #include "hwspec/program.h"
 
 #include <assert.h>
+#include <inttypes.h>
 
 const char *legal_say(Arena *arena, const char *format, ...) {
     if (!arena)
@@ -160,6 +161,47 @@ static const char *fits_cells(Arena *arena, const Candidate *c) {
     return NULL;
 }
 
+static uint64_t bytes_whole(const HwMemory *memory, const Shape *shape) {
+    Volume v = {0};
+    shape_chw(shape, &v.c, &v.h, &v.w);
+    return layout_bytes(memory->layout, &v);
+}
+
+/* What it takes at least of active memory, of what no machine does by parts:
+ * heads of attention can be apart (rules_slabs.c). 0: not known here. */
+static uint64_t least_whole(const Candidate *c, const HwMemory *memory) {
+    bool moves = c->op == HW_OP_GATHER || c->op == HW_OP_GATHER_PIXELS ||
+                 c->op == HW_OP_TRANSPOSE || c->op == HW_OP_RESHAPE;
+    bool matrix = hw_op_traits[c->op] & HW_MATRIX;
+    bool rows =
+        c->spec->tiling.rows.ops >> c->op & 1 && node_goes_by_row(c->node);
+    uint32_t heads = matrix && c->node->attr.mix.attends && rows
+                         ? larger32(c->node->attr.mix.groups, 1)
+                         : 1;
+    if (!matrix && (!moves || rows))
+        return 0;
+    uint64_t bytes = rows ? 0
+                          : add_capped(bytes_whole(memory, c->in),
+                                       bytes_whole(memory, c->out));
+    return matrix ? add_capped(bytes,
+                               bytes_whole(
+                                   memory,
+                                   &graph_tensor(c->g, c->node->in[1])->shape) /
+                                   heads)
+                  : bytes;
+}
+
+static const char *fits_beside(Arena *arena, const Candidate *c) {
+    const HwSpec *spec = c->spec;
+    if (spec->n_active != 1 || spec->backing < 0)
+        return NULL;
+    uint64_t bytes = least_whole(c, &spec->memory[0]);
+    return bytes <= spec->memory[0].size
+               ? NULL
+               : legal_say(arena, "%" PRIu64 " bytes of %" PRIu64, bytes,
+                           spec->memory[0].size);
+}
+
 static const struct NodeRow {
     const char *text;
     NodeCheck *check;
@@ -175,6 +217,7 @@ static const struct NodeRow {
     {"windows start before or in the input", starts_in_time},
     {"on codes engines follow rules of integers", is_of_integers},
     {"a code fits into the bytes of an element", fits_cells},
+    {"what runs whole fits beside its result", fits_beside},
 };
 enum { N_NODE_ROWS = sizeof node_rows / sizeof node_rows[0] };
 

@@ -160,11 +160,41 @@ static bool sum_heads(Volumes *v, View *view, ReduceKind kind, uint32_t axes) {
     return true;
 }
 
+/* As many parts as are worth a copy each. */
+enum { MOST_FOLDS = 8 };
+
+/* Parts of an axis, one for each of its indices, are added up, or compared. */
+static bool fold_axis(Volumes *v, View *view, ReduceKind kind, uint32_t axis) {
+    uint32_t n = view->axis[axis].n;
+    TensorId sum = NO_TENSOR;
+    View first = {0};
+    for (uint32_t i = 0; i < n && n <= MOST_FOLDS; i++) {
+        View part = *view;
+        view_pick(v->arena, &part, axis, 1, &i);
+        if (!volumes_compact(v, &part) || (i && !view_same(&first, &part)))
+            return false;
+        first = i ? first : part;
+        Layer layer = layer_of(OP_ELTWISE, "volume", sum);
+        layer.attr.elt.kind = kind == REDUCE_MAX ? ELT_MAX : ELT_ADD;
+        layer.n_in = 2;
+        layer.in[1] = part.base;
+        sum = i ? volumes_add(v, &layer) : part.base;
+    }
+    if (sum.i == NONE)
+        return false;
+    if (kind == REDUCE_MEAN)
+        sum = times(v, sum, 1.0 / n);
+    *view = view_over(&first, sum, first.size[VIEW_C]);
+    return true;
+}
+
 /* Each axis by itself becomes channels. */
 static bool sum_by_axis(Volumes *v, View *view, ReduceKind kind,
                         uint32_t axes) {
     for (uint32_t i = 0; i < view->rank; i++) {
         if (!(axes >> i & 1) || view->axis[i].n == 1)
+            continue;
+        if (fold_axis(v, view, kind, i))
             continue;
         if (!volumes_has(v, HW_OP_REDUCE_MEAN) ||
             !volumes_by_channel(v, view, i))

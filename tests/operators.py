@@ -549,6 +549,22 @@ def shared_queries():
     on_engines("queries that windows share", net)
 
 
+def pooled_parts():
+    """The largest of several windows, pixel by pixel; too large for active
+    memory it is the host's."""
+    net = Net([("x", [1, 8, 8, 8])])
+    y = net.node("Reshape", [conv(net, "x", 8, 8), net.whole(1, 8, 4, 2, 8)])
+    y = net.node("ReduceMax", [y], axes=[2], keepdims=0)
+    y = net.node("Reshape", [y, net.whole(1, 8, 2, 8)])
+    net.node("Relu", [conv(net, y, 8, 4)], "y")
+    net.output("y")
+    on_engines("the largest of four parts", net)
+    path = path_of("the-largest-of-four-parts.onnx")
+    code, said = run("verify", path, "-t", MACHINE, "--set",
+                     "memories.am.size=520")
+    check("... in 520 bytes", code == 0, said)
+
+
 def padded_heads():
     """A channel of ones behind those of each head: sums of weights."""
     net = Net([("x", [1, 12, 24])])
@@ -566,6 +582,7 @@ def main():
     windows_of_a_batch(1)
     windows_of_a_batch(2)
     shared_queries()
+    pooled_parts()
     turned()
     fused = ["CONV", "AVGP", "CONV", "MULC", "CONV"]
     runs("a gated block", gated(False), fused)
