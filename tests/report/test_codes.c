@@ -87,8 +87,8 @@ static int64_t two_of(const QuantLayer *q, int64_t x, int64_t y) {
         return quant_blend(q, x, y);
     if (q->rule == QUANT_PRODUCT)
         return quant_apply(q->scale[0], x * y);
-    int64_t a = quant_apply(q->scale[0], x << q->left);
-    int64_t b = quant_apply(q->scale[1], y << q->left);
+    int64_t a = quant_apply(q->scale[0], x * (INT64_C(1) << q->left));
+    int64_t b = quant_apply(q->scale[1], y * (INT64_C(1) << q->left));
     return quant_apply(q->scale[2], q->minus ? a - b : a + b);
 }
 
