@@ -40,8 +40,8 @@ import mutate_listing
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 PLAN_DAMAGE = os.path.join(os.path.dirname(AMPHORA), "plan_damage")
-KEEPERS = ("driver_test_recorded", "hwspec_test_damaged", "pack_test_recorded",
-           "sched_test_recorded")
+KEEPERS = ("driver_test_judged", "driver_test_recorded", "hwspec_test_damaged",
+           "pack_test_recorded", "sched_test_recorded")
 DAMAGED = 8
 EVERY = "--write" in sys.argv[1:] or "--long" in sys.argv[1:]
 UNTRIED = "not damaged here"
