@@ -32,10 +32,16 @@ typedef struct Region {
     uint64_t offset; /* bytes, of `whole` */
     Volume whole;    /* the enclosing volume (concat parents), or itself */
     uint32_t part_c; /* first channel in it */
+    Shape given; /* the network's own, of the same elements in the same order;
+                  * of rank 0: `shape` */
     const char *next; /* of an input that is a state: the output that it is in
                        * the next call; where that lies in another place it is
                        * to be copied between calls. Else NULL */
 } Region;
+
+static inline const Shape *region_shape(const Region *region) {
+    return region->given.rank ? &region->given : &region->shape;
+}
 
 /* A layer of the host, or of a processor. It runs when its instruction
  * (HW_OP_HOST or HW_OP_LAYER, found by layer name) is reached. */

@@ -193,6 +193,8 @@ static cJSON *region_json(const Region *region, const HwSpec *spec) {
     cJSON *json = cJSON_CreateObject();
     put_text(json, "name", region->name);
     add_numbers(json, "shape", region->shape.dim, region->shape.rank);
+    if (region->given.rank)
+        add_numbers(json, "given", region->given.dim, region->given.rank);
     put_text(json, "memory", spec->memory[region->memory].name);
     put_u64(json, "offset", region->offset);
     add_numbers(json, "whole", size, 3);

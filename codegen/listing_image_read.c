@@ -98,15 +98,19 @@ static bool numbers(const cJSON *list, uint32_t *out, uint32_t n,
     return found || i == n;
 }
 
-static Shape shape(ImageReader *r, const cJSON *object) {
+static Shape shape_of(ImageReader *r, const cJSON *object, const char *key) {
     Shape out = {0};
-    bool ok = numbers(get(object, "shape"), out.dim, SHAPE_MAX_RANK, &out.rank);
+    bool ok = numbers(get(object, key), out.dim, SHAPE_MAX_RANK, &out.rank);
     for (uint32_t i = 0; i < out.rank && ok; i++)
         ok = out.dim[i] > 0;
     if (ok && shape_count(&out) != UINT64_MAX)
         return out;
-    bad(r, "shape", "is not a list of at most 8 sizes of a tensor");
+    bad(r, key, "is not a list of at most 8 sizes of a tensor");
     return (Shape){0};
+}
+
+static Shape shape(ImageReader *r, const cJSON *object) {
+    return shape_of(r, object, "shape");
 }
 
 /* `n` numbers, or NULL if the key is absent. */
@@ -338,6 +342,11 @@ static void read_region(ImageReader *r, const cJSON *item, void *out) {
                        .memory = memory(r, item),
                        .offset = whole(r, item, "offset"),
                        .part_c = small(r, item, "part_c")};
+    if (get(item, "given"))
+        region->given = shape_of(r, item, "given");
+    if (region->given.rank &&
+        shape_count(&region->given) != shape_count(&region->shape))
+        bad(r, "given", "has another number of elements than the shape");
     if (get(item, "next"))
         region->next = name(r, item, "next");
     if (get(item, "quant"))

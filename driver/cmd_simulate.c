@@ -16,7 +16,7 @@ static bool write_outputs(Arena *arena, Diag *diag, const char *dir,
     for (uint32_t i = 0; ok && i < sim->n_outputs; i++)
         ok = values_write(arena, diag, dir,
                           &(Valued){"output", sim->output[i].name,
-                                    &sim->output[i].shape,
+                                    region_shape(&sim->output[i]),
                                     &sim->output[i].quant},
                           sim->value[i]);
     return ok;
@@ -51,7 +51,7 @@ static bool listing_inputs(Arena *arena, Diag *diag, const Options *options,
         Shape shape = {0};
         Valued of = {.what = "input"};
         if (known) {
-            shape = calls_shape(calls_asked(options), &region->shape);
+            shape = calls_shape(calls_asked(options), region_shape(region));
             of = (Valued){"input", region->name, &shape, &region->quant};
         }
         out->value[at] = values_read(arena, diag, options->inputs.at[i], &of);

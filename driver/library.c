@@ -347,9 +347,10 @@ int amphora_listing_write(amphora_session *session, amphora_plan *plan,
 /* ---- running ---- */
 
 static amphora_tensor tensor_of(const Region *region, const float *value) {
+    const Shape *shape = region_shape(region);
     amphora_tensor tensor = {
-        .name = region->name, .rank = (int)region->shape.rank, .value = value};
-    memcpy(tensor.dim, region->shape.dim, sizeof tensor.dim);
+        .name = region->name, .rank = (int)shape->rank, .value = value};
+    memcpy(tensor.dim, shape->dim, sizeof tensor.dim);
     return tensor;
 }
 

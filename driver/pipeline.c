@@ -200,9 +200,34 @@ static bool stage_schedule(Arena *arena, Diag *diag, const Options *options,
     return p->schedule != NULL;
 }
 
+/* Ends of the network, some of which have the shape of what reads or makes
+ * them, with the shapes that they have in the network. */
+static Region *with_shapes(Arena *arena, const Graph *original,
+                           const Region *region, uint32_t n) {
+    Region *own = ARENA_COPY(arena, Region, region, n);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t t = 0; t < original->tensor.n; t++) {
+            const Tensor *tensor = &original->tensor.at[t];
+            if (!strcmp(tensor->name, own[i].name) &&
+                !shape_equal(&tensor->shape, &own[i].shape) &&
+                shape_count(&tensor->shape) == shape_count(&own[i].shape))
+                own[i].given = tensor->shape;
+        }
+    return own;
+}
+
 static bool stage_codegen(Arena *arena, Diag *diag, Pipeline *p) {
-    p->listing = codegen_run(arena, diag, p->plan, &p->action_of);
-    return p->listing != NULL;
+    const Listing *made = codegen_run(arena, diag, p->plan, &p->action_of);
+    if (!made)
+        return false;
+    Listing *listing = ARENA_COPY(arena, Listing, made, 1);
+    Image *image = &listing->image;
+    image->input =
+        with_shapes(arena, p->original, image->input, image->n_inputs);
+    image->output =
+        with_shapes(arena, p->original, image->output, image->n_outputs);
+    p->listing = listing;
+    return true;
 }
 
 /* On a machine that holds one image's part of the listing. */
