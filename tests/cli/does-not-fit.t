@@ -87,6 +87,10 @@ amphora: note: --set memories.am.size=25600 would do; 25584 would not
 SHARE/hwspec/targets/vta-pynq.yaml:20:3: error: does not fit: the fewest weights of fire2/expand3 that can be loaded take 2,304 bytes of wgt, which has 1,024
       wgt: {role: weights, size: 256KiB, unit: 256, id: 1, layout: blocks}
       ^
+amphora: note: they are those of 16 output channels, 144 bytes each
+SHARE/hwspec/targets/vta-pynq.yaml:54:3: note: rows of conv and load_weights that told `weights.tap.first` and `weights.tap.last` would load those of some of its 9 taps
+      gemm:
+      ^
 amphora: note: --set memories.wgt.size=2304 would do
 --- run amphora compile SHARE/examples/resnet50.prototxt -t xdnn-v2-28 --set memories.am.size=256KiB
 --- exit 0
