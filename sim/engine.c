@@ -97,10 +97,12 @@ static bool operands_ready(Run *run, const Work *w) {
 bool engine_run(Run *run, const Work *w) {
     if (!operands_ready(run, w))
         return false;
-    check_in_place(run, w, &w->in_at, "input");
+    bool writes = !w->keeps_sums || w->sums_last; /* else its sums alone */
+    if (writes)
+        check_in_place(run, w, &w->in_at, "input");
     if (w->has_in2)
         check_in_place(run, w, &w->in2_at, "second input");
-    if (w->stages && place_overlap(run, &w->weights_at, &w->out_at))
+    if (writes && w->stages && place_overlap(run, &w->weights_at, &w->out_at))
         fault(run, "output %s overlaps its weights %s",
               place_text(run, &w->out_at), place_text(run, &w->weights_at));
     Job job;

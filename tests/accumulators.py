@@ -49,12 +49,35 @@ memories:
 engines:
   gemm: {operands: {in: [inp], out: [acc], sums: [inner]}}
 """
+# Weights lie beside volumes: in bytes that a result takes once it is made of sums.
+BESIDE = """extends: stage-npu
+machine: {name: beside-sums}
+layouts:
+  accumulators: {element: 4, axes: [c, h, w]}
+memories:
+  am: {size: 12KiB}
+  beside: {role: sums, size: 16KiB, id: 9, layout: accumulators}
+engines:
+  array: {operands: {sums: [beside]}}
+fields:
+  wt_in: weights.in
+  at: {from: sums.addr, as: hex}
+  begin: sums.first
+  end: sums.last
+instructions:
+  CONV: {text: CONV t layer dest source window act bias wt wt_first wt_in at begin end}
+  CONVD: {text: CONVD t layer dest source window act bias wt wt_first at}
+  DECONV: {text: DECONV t layer dest source window act bias wt wt_first at}
+  FC: {text: FC t layer dest source act bias wt wt_first wt_in at begin end}
+  LDW: {text: LDW t layer wt wt_first wt_last wt_in wt_taps}
+"""
 # machine, network, sizes of memories, instructions that leave sums, at least
 CASES = (("outer", "tiny.prototxt", {}, 0),
          ("outer", "micro/resnet8.prototxt", {}, 0),
          ("outer", "micro/resnet8.prototxt", {"outer": 4096, "wgt": 2304}, 40),
          ("outer", "micro/resnet8.prototxt", {"outer": 512}, 0),
          ("outer", "densenet-cell.prototxt", {"outer": 4096, "wgt": 4096}, 40),
+         ("beside", "densenet-cell.prototxt", {}, 20),
          ("inner", "tiny.prototxt", {"inner": 1024}, 0),
          ("inner", "micro/ds-cnn.prototxt", {}, 0),
          ("inner", "micro/resnet8.prototxt",
@@ -115,7 +138,7 @@ def verified(folder, machine, network, sizes, least):
                 f"{told['ddr_moved_bytes']} planned"]
     listing = json.load(open(
         compiled(folder, machine, network, sizes) + ".json"))["amphora"]
-    places = {("gemm", "sums"): [machine], ("gemm", "out"): ["acc"],
+    places = {("array", "sums"): ["beside"], ("gemm", "sums"): [machine], ("gemm", "out"): ["acc"],
               ("gemm", "in"): ["acc" if machine == "outer" else "inp"],
               ("gemm", "weights"): ["wgt"], ("gemm", "bias"): ["bias"],
               ("alu", "in"): ["acc"], ("alu", "out"): ["acc"]}
@@ -259,7 +282,7 @@ def computed(folder):
 def main():
     wrong = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("outer", OUTER), ("inner", INNER)):
+        for name, text in (("outer", OUTER), ("inner", INNER), ("beside", BESIDE)):
             open(os.path.join(folder, name + ".yaml"), "w").write(text)
         for case in CASES:
             wrong += verified(folder, *case)

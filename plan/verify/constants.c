@@ -47,7 +47,7 @@ const char *judge_weights(Judge *j, const Action *a) {
                      (uint64_t)weight_taps(j->g, node) * x.n * x.kernel.n;
     if (!right)
         return judge_says(j, out, "is computed with other weights");
-    if (out->memory == j->spec->weights &&
+    if (out->memory == j->spec->weights && !keeps_for_next(j->plan, a) &&
         ranges_meet(weight_range(b), areas_bytes(j->areas, out)))
         return judge_says(j, out, "is written over its weights");
     return NULL;
