@@ -67,10 +67,19 @@ static const char *with(const Machine *m, uint32_t from, uint32_t to,
                         m->text + to);
 }
 
+/* One that has loads, stores, weights, biases and sums is tried without each of
+ * its words. */
+static bool is_tried_whole(const char *path) {
+    return strstr(path, "vta-pynq") != NULL;
+}
+
 /* The text of the machine with its damage number k; of 0 there is none. */
 static const char *damaged(const Machine *m, uint32_t k) {
     if (!k)
         return m->text;
+    if (is_tried_whole(m->path))
+        return with(m, m->word[k - 1].at, m->word[k - 1].at + m->word[k - 1].n,
+                    "");
     uint64_t dice = rng_bits(rng_seed(m->path, 1), k);
     Word w = m->word[dice % m->n], other = m->word[(dice >> 20) % m->n];
     const char *is = m->text + w.at;
@@ -310,10 +319,16 @@ static bool try_one(const Machine *m, uint32_t k, Text *out) {
     return !spec;
 }
 
-/* Machines that differ in sizes alone are one; what the others of tests/figures
- * extend has all keys. */
-static uint32_t each_of(const char *path) {
-    return strstr(path, "dpuczdx8g-b") ? 0 : strstr(path, "full") ? 400 : 40;
+/* Machines that differ in sizes alone are one. */
+static bool is_one_of_many(const char *path) {
+    return strstr(path, "dpuczdx8g-b") != NULL;
+}
+
+/* Most of that which others extend, since it has all keys. */
+static uint32_t damages_of(const Machine *m) {
+    return is_tried_whole(m->path)   ? m->n + 1
+           : strstr(m->path, "full") ? 400
+                                     : 40;
 }
 
 static void add_file(Text *line, const char *path) {
@@ -321,7 +336,7 @@ static void add_file(Text *line, const char *path) {
     Machine m = machine_of(arena, path);
     Text said = text_new(arena);
     uint32_t refused = 0;
-    uint32_t n = each_of(path);
+    uint32_t n = damages_of(&m);
     for (uint32_t k = 0; k < n; k++)
         refused += try_one(&m, k, &said);
     uint64_t all = 1;
@@ -341,7 +356,7 @@ static const char *everything(Arena *arena) {
         glob_t found;
         assert_int_equal(glob(folder[i], 0, NULL, &found), 0);
         for (size_t k = 0; k < found.gl_pathc; k++)
-            if (each_of(found.gl_pathv[k]))
+            if (!is_one_of_many(found.gl_pathv[k]))
                 add_file(&text, found.gl_pathv[k]);
         globfree(&found);
     }
@@ -358,7 +373,7 @@ static void damage_is_told_as_recorded(void **state) {
 static int print_file(const char *path) {
     Arena *arena = arena_new("machine");
     Machine m = machine_of(arena, path);
-    for (uint32_t k = 0; k < each_of(path); k++) {
+    for (uint32_t k = 0; k < damages_of(&m); k++) {
         Text said = text_new(arena);
         try_one(&m, k, &said);
         printf("---- %u\n%s", k, text_str(&said));
