@@ -48,7 +48,7 @@ static size_t neutral(const char *text, const char *folder, bool line) {
         return strcspn(text, "\n");
     if (begins(text, "\"ms\":{"))
         return strcspn(text, "}");
-    if (begins(text, "\"max_rel_error\":"))
+    if (begins(text, "\"ms\":") || begins(text, "\"max_rel_error\":"))
         return strcspn(text, ",}");
     if (begins(text, "relative error "))
         return strcspn(text, "\n");
@@ -113,8 +113,9 @@ static void add_command(Arena *arena, Text *line, const char *command,
 /* A line of the file, as it is now. */
 static const char *answer(Arena *arena, const char *line, const char *folder) {
     Text text = text_new(arena);
-    const char *command =
-        arena_printf(arena, "%.*s", (int)strcspn(line, ":\n"), line);
+    const char *end = strstr(line, ": exit ");
+    size_t length = end ? (size_t)(end - line) : strlen(line);
+    const char *command = arena_printf(arena, "%.*s", (int)length, line);
     text_addf(&text, "%s: ", command);
     add_command(arena, &text, command, folder);
     return text_str(&text);
