@@ -354,11 +354,47 @@ static bool compact_pixels(Volumes *v, View *view) {
     return true;
 }
 
-bool volumes_compact(Volumes *v, View *view) {
-    for (uint32_t i = 0; i < view->rank; i++)
-        if (view_moves(view, i) == (MOVES_CHANNELS | MOVES_PIXELS))
+bool volumes_mixes(const View *view, uint32_t axis) {
+    return view_moves(view, axis) == (MOVES_CHANNELS | MOVES_PIXELS);
+}
+
+bool volumes_split(Volumes *v, View *view, uint32_t axis, uint32_t n) {
+    Shape shape = view_shape(view), split = {.rank = shape.rank + 1};
+    for (uint32_t i = 0; i < shape.rank; i++)
+        split.dim[i + (i > axis)] = shape.dim[i];
+    split.dim[axis] = shape.dim[axis] / n;
+    split.dim[axis + 1] = n;
+    return view_reshape(v->arena, view, &split) && !volumes_mixes(view, axis) &&
+           !volumes_mixes(view, axis + 1);
+}
+
+/* Axes that move along both, as pairs that do not; false where there is none
+ * such. */
+static bool unmix(Volumes *v, View *view) {
+    for (uint32_t i = 0; i < view->rank; i++) {
+        bool split = !volumes_mixes(view, i);
+        uint32_t all = view->axis[i].n;
+        for (uint32_t n = 2; !split && n < all && view->rank < SHAPE_MAX_RANK;
+             n++) {
+            View made = *view;
+            split = all % n == 0 && volumes_split(v, &made, i, n);
+            *view = split ? made : *view;
+        }
+        if (!split)
             return false;
-    return compact_channels(v, view) && compact_pixels(v, view);
+    }
+    return true;
+}
+
+bool volumes_compact(Volumes *v, View *view) {
+    View made = *view;
+    Shape shape = view_shape(view);
+    if (!unmix(v, &made) || !compact_channels(v, &made) ||
+        !compact_pixels(v, &made) ||
+        (made.rank != shape.rank && !view_reshape(v->arena, &made, &shape)))
+        return false;
+    *view = made;
+    return true;
 }
 
 static bool counts_up(const uint32_t *at, uint32_t n, uint32_t all) {

@@ -74,6 +74,10 @@ const Const *volumes_value(const Volumes *v, TensorId tensor);
  * behind the other; how many. 0: they do not. */
 uint32_t volumes_groups(Volumes *v, const View *view, uint32_t from,
                         uint32_t to);
+/* Whether the axis moves along both channels and pixels; it as two, the second
+ * of `n` indices, neither of which does. False: they do. */
+bool volumes_mixes(const View *view, uint32_t axis);
+bool volumes_split(Volumes *v, View *view, uint32_t axis, uint32_t n);
 /* Makes what the view sees of its volume a volume of its own; false where
  * channels and pixels mix. */
 bool volumes_compact(Volumes *v, View *view);

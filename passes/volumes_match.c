@@ -398,8 +398,9 @@ static bool lay_like(Volumes *v, const View *like, View *view) {
     view_transpose(&made, &perm);
     Shape turned = view_shape(&made);
     TensorId base;
-    if (!view_reshape(v->arena, &made, &image) || !volumes_compact(v, &made) ||
-        !volumes_in_order(v, &made, &base))
+    if (!view_reshape(v->arena, &made, &image) ||
+        (!volumes_in_order(v, &made, &base) &&
+         (!volumes_compact(v, &made) || !volumes_in_order(v, &made, &base))))
         return false;
     made = view_of_image(v->arena, base, &image);
     if (!view_reshape(v->arena, &made, &turned))

@@ -179,6 +179,9 @@ static void give_rows(Volumes *v, const View *a, TensorId base, uint32_t wide,
     view.axis[last] = axis_of(v->arena, made, VIEW_C, 0, 1);
     if (turned)
         turn_last(&view);
+    if (view.rank != volumes_out(v)->rank &&
+        !view_reshape(v->arena, &view, volumes_out(v)))
+        bug("pass volumes: axes of a batch do not merge");
     volumes_give(v, &view);
 }
 
@@ -224,8 +227,28 @@ static void repeat_windows(Volumes *v, View *view, const View *other) {
     }
 }
 
+/* Windows and heads that files have as one axis. */
+static void split_batch(Volumes *v, View *a, View *b) {
+    for (uint32_t k = 0; k + 2 < a->rank && a->rank < SHAPE_MAX_RANK; k++) {
+        uint32_t all = a->axis[k].n;
+        if ((!volumes_mixes(a, k) && !volumes_mixes(b, k)) ||
+            all != b->axis[k].n)
+            continue;
+        for (uint32_t n = 2; n < all; n++) {
+            View first = *a, second = *b;
+            if (all % n || !volumes_split(v, &first, k, n) ||
+                !volumes_split(v, &second, k, n))
+                continue;
+            *a = first;
+            *b = second;
+            break;
+        }
+    }
+}
+
 static bool multiply(Volumes *v, View a, View b, bool turned) {
     Windows w;
+    split_batch(v, &a, &b);
     repeat_windows(v, &a, &b);
     repeat_windows(v, &b, &a);
     uint32_t last = a.rank - 1, inner = last - 1;

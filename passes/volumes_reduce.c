@@ -140,9 +140,8 @@ static bool sum_heads(Volumes *v, View *view, ReduceKind kind, uint32_t axes) {
     uint32_t n = view->size[VIEW_C] / heads;
     Layer layer = layer_of(OP_CONV, "volume", view->base);
     layer.no_bias = true;
-    layer.constant[CONST_WEIGHT] =
-        constant_of(v->g, shape_nchw(heads, n, 1, 1),
-                    kind == REDUCE_MEAN ? 1.0 / n : 1, 0);
+    layer.constant[CONST_WEIGHT] = constant_of(
+        v->g, shape_nchw(heads, n, 1, 1), kind == REDUCE_MEAN ? 1.0 / n : 1, 0);
     layer.attr.conv = (ConvAttr){.out_c = heads,
                                  .groups = heads,
                                  .kernel = {1, 1},

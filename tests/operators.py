@@ -565,6 +565,60 @@ def pooled_parts():
     check("... in 520 bytes", code == 0, said)
 
 
+def one_batch():
+    """Windows and heads that a file has as one axis."""
+    net = Net([("x", [1, 8, 8, 8])])
+    part = []
+    for _ in range(3):
+        y = in_windows(net, conv(net, "x", 8, 8), 8, 2, 4)
+        y = net.node("Reshape", [y, net.whole(4, 2, 4, 16)])
+        y = net.node("Transpose", [y], perm=[0, 1, 3, 2])
+        part.append(net.node("Reshape", [y, net.whole(8, 16, 4)]))
+    keys = net.node("Transpose", [part[1]], perm=[0, 2, 1])
+    y = net.node("Softmax", [net.node("MatMul", [part[0], keys])], axis=2)
+    y = net.node("MatMul", [y, part[2]])
+    y = net.node("Reshape", [y, net.whole(4, 2, 16, 4)])
+    y = net.node("Transpose", [y], perm=[0, 1, 3, 2])
+    y = net.node("Reshape", [y, net.whole(1, 2, 2, 8, 4, 4)])
+    y = net.node("Transpose", [y], perm=[0, 3, 1, 4, 2, 5])
+    y = net.node("Reshape", [y, net.whole(1, 8, 8, 8)])
+    net.node("Relu", [conv(net, y, 8, 4)], "y")
+    net.output("y")
+    on_engines("windows and heads as one axis", net)
+
+
+def split_attention():
+    """Two branches, weighed channel by channel: an axis that volumes lack."""
+    net = Net([("x", [1, 8, 6, 5])])
+    branch = [net.node("Reshape", [conv(net, "x", 8, 8),
+                                   net.whole(1, 1, 8, 6, 5)])
+              for _ in range(2)]
+    both = net.node("Concat", branch, axis=1)
+    mean = net.node("GlobalAveragePool", ["x"])
+    gate = net.node("Reshape", [conv(net, mean, 8, 16),
+                                net.whole(1, 2, 8, 1, 1)])
+    y = net.node("Mul", [both, net.node("Softmax", [gate], axis=1)])
+    y = net.node("ReduceSum", [y, net.whole(1)], keepdims=0)
+    net.node("Relu", [conv(net, y, 8, 4)], "y")
+    net.output("y")
+    on_engines("split attention", net)
+
+
+def standardised():
+    """Weights that a batch norm in training mode standardises."""
+    net = Net([("x", [1, 8, 6, 5])])
+    weight = net.floats([8, 8, 3, 3], [v / 9 for v in ramp(576)])
+    line = net.node("Reshape", [weight, net.whole(1, 8, 72)])
+    few = [net.floats([8], [v for v in ramp(8)]) for _ in range(4)]
+    line = net.node("BatchNormalization", [line, *few], training_mode=1,
+                    outs=["line", "mean", "var"])
+    weight = net.node("Reshape", [line, net.whole(8, 8, 3, 3)])
+    y = net.node("Conv", ["x", weight], pads=[1, 1, 1, 1])
+    net.node("Relu", [y], "y")
+    net.output("y")
+    on_engines("standardised weights", net)
+
+
 def padded_heads():
     """A channel of ones behind those of each head: sums of weights."""
     net = Net([("x", [1, 12, 24])])
@@ -583,6 +637,9 @@ def main():
     windows_of_a_batch(2)
     shared_queries()
     pooled_parts()
+    one_batch()
+    split_attention()
+    standardised()
     turned()
     fused = ["CONV", "AVGP", "CONV", "MULC", "CONV"]
     runs("a gated block", gated(False), fused)

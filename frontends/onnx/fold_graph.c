@@ -7,7 +7,8 @@
 #include "frontends/onnx/onnx.h"
 
 static const uint64_t most_products = UINT64_C(1) << 28;
-enum { MOST_ELEMENTS = 1 << 22 };
+enum { MOST_ELEMENTS = 1 << 25 };
+static const uint64_t most_in_all = UINT64_C(1) << 27;
 
 static bool is_small(const Onnx *x, const Graph *g) {
     uint64_t products = 0, elements = 0;
@@ -16,7 +17,7 @@ static bool is_small(const Onnx *x, const Graph *g) {
     for (uint32_t i = 0; i < g->tensor.n; i++)
         elements += shape_count(&g->tensor.at[i].shape);
     return products <= most_products && elements <= MOST_ELEMENTS &&
-           x->numbers + elements <= UINT64_C(1) << 26;
+           x->numbers + elements <= most_in_all;
 }
 
 static bool has_codes(const Graph *g) {
@@ -27,18 +28,22 @@ static bool has_codes(const Graph *g) {
 }
 
 static void take_values(Onnx *x, const OnnxNode *n, const Graph *g) {
-    Values values = graph_eval(x->arena, g, 0, NULL);
+    Arena *scratch = arena_new("constants");
+    Values values = graph_eval(scratch, g, 0, NULL);
     for (uint32_t i = 0; i < n->n_out; i++) {
         OnnxValue *value = onnx_out(x, n, i);
         if (!value || value->state != ONNX_TENSOR)
             continue;
         Const result = {.shape = value->shape,
                         .kind = CONST_F32,
-                        .data = values.at[value->tensor.i]};
+                        .data = ARENA_COPY(x->arena, float,
+                                           values.at[value->tensor.i],
+                                           shape_count(&value->shape))};
         x->numbers += shape_count(&value->shape);
         value->tensor = NO_TENSOR;
         onnx_set_const(x, n, i, value->type, result);
     }
+    arena_free(scratch);
 }
 
 /* As if nobody had built it. */

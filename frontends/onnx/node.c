@@ -6,8 +6,9 @@
 
 /* Elements that are read whole to be computed with, of one constant and of all
  * of a file; weights are not. The second bounds time and memory of a small
- * file whose constants are computed from each other. */
-enum { NUMBERS_MOST = 1 << 24, NUMBERS_OF_ALL = 1 << 26 };
+ * file whose constants are computed from each other; lists of a few are read
+ * always. */
+enum { NUMBERS_MOST = 1 << 24, NUMBERS_OF_ALL = 1 << 26, NUMBERS_FEW = 64 };
 
 bool onnx_error(Onnx *x, const OnnxNode *n, const char *format, ...) {
     va_list args;
@@ -67,7 +68,8 @@ const OnnxValue *onnx_const_in(Onnx *x, const OnnxNode *n, uint32_t i) {
 
 double *onnx_numbers(Onnx *x, const OnnxValue *value) {
     uint64_t count = shape_count(&value->shape);
-    if (count > NUMBERS_MOST || x->numbers > NUMBERS_OF_ALL)
+    if (count > NUMBERS_MOST ||
+        (count > NUMBERS_FEW && x->numbers > NUMBERS_OF_ALL))
         return NULL;
     x->numbers += count;
     double *out = ARENA_ARRAY(x->arena, double, count + 1);

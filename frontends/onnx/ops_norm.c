@@ -17,13 +17,53 @@ static bool channel_const(Onnx *x, OnnxNode *n, uint32_t i, Const *out) {
     return true;
 }
 
+/* What was so far times `keep`, and the rest of what is now. */
+static bool set_running(Onnx *x, OnnxNode *n, uint32_t out, TensorId now,
+                        double keep) {
+    if (!onnx_wants(n, out))
+        return true;
+    now = onnx_reshape(x, n, now, onnx_in(x, n, out + 2)->shape);
+    TensorId old = onnx_tensor_in(x, n, out + 2);
+    old = onnx_binary(x, n, ELT_MUL, old,
+                      onnx_constant(x, n, onnx_fill((Shape){1, {1}}, keep)));
+    now =
+        onnx_binary(x, n, ELT_MUL, now,
+                    onnx_constant(x, n, onnx_fill((Shape){1, {1}}, 1 - keep)));
+    return onnx_set(x, n, out, onnx_binary(x, n, ELT_ADD, old, now), NULL);
+}
+
+/* In training mode mean and variance are those of the tensor: of weights that
+ * are standardised so. c: scale and shift. */
+static bool norm_of_batch(Onnx *x, OnnxNode *n, const Const c[2]) {
+    TensorId in = onnx_tensor_in(x, n, 0);
+    uint32_t rank = onnx_in(x, n, 0)->shape.rank;
+    uint32_t axes = ((1u << rank) - 1) & ~2u;
+    double keep = onnx_float(x, n, "momentum", 0.9);
+    TensorId mean = onnx_reduce(x, n, in, REDUCE_MEAN, axes);
+    TensorId rest = onnx_binary(x, n, ELT_SUB, in, mean);
+    TensorId var = onnx_binary(x, n, ELT_MUL, rest, rest);
+    var = onnx_reduce(x, n, var, REDUCE_MEAN, axes);
+    Shape one = onnx_rank(&(Shape){0}, rank);
+    TensorId root = onnx_binary(
+        x, n, ELT_ADD, var,
+        onnx_constant(x, n, onnx_fill(one, onnx_float(x, n, "epsilon", 1e-5))));
+    root = onnx_act(x, n, root, (Act){.kind = ACT_SQRT});
+    TensorId out = onnx_binary(x, n, ELT_DIV, rest, root);
+    return set_running(x, n, 1, mean, keep) &&
+           set_running(x, n, 2, var, keep) &&
+           onnx_set(x, n, 0, onnx_scale(x, n, out, &c[0], &c[1]), NULL);
+}
+
 bool onnx_batch_norm(Onnx *x, OnnxNode *n) {
     Const c[5];
-    for (uint32_t i = 1; i < 5; i++)
+    bool training = onnx_int(x, n, "training_mode", 0) != 0;
+    for (uint32_t i = 1; i < (training ? 3 : 5); i++)
         if (!channel_const(x, n, i, &c[i]))
             return false;
-    if (onnx_int(x, n, "training_mode", 0) || !onnx_int(x, n, "spatial", 1))
-        return onnx_error(x, n, "it is in training mode, or by element");
+    if (!onnx_int(x, n, "spatial", 1))
+        return onnx_error(x, n, "it is by element");
+    if (training)
+        return norm_of_batch(x, n, &c[1]);
     TensorId in = onnx_tensor_in(x, n, 0);
     NodeId id = onnx_add(x, n, OP_BN, "bn", 1, &in);
     if (id.i == NONE)
