@@ -117,6 +117,16 @@ static void stripe_bufs(const Decisions *d, Buffers *p, NodeId id) {
         stripe_set(d, p, id, most);
 }
 
+/* Memories that all rings may lie in which share that place. */
+static uint32_t place_reach(const Facts *f, const Cascade *g,
+                            const Rings *rings, uint32_t place) {
+    uint32_t memories = UINT32_MAX;
+    for (uint32_t i = 0; i < rings->at.n; i++)
+        if (rings->at.at[i].place == place)
+            memories &= cascade_reach(f, g, rings->at.at[i].tensor);
+    return memories;
+}
+
 /* All rings of a cascade, at its first step. */
 static void ring_bufs(const Decisions *d, Buffers *p, const Cascade *g) {
     const Facts *f = d->f;
@@ -129,7 +139,7 @@ static void ring_bufs(const Decisions *d, Buffers *p, const Cascade *g) {
         uint32_t maker = ring->maker == NONE ? 0 : ring->maker;
         pool_bytes(f, ring->tensor, ring->rows, false, bytes);
         buffer_add(f, p, (Times){2 * g->first, 2 * g->end}, bytes,
-                   cascade_reach(f, g, ring->tensor),
+                   place_reach(f, g, rings, i),
                    (Owner){.kind = OWNER_ROW_TILE,
                            .alias = NONE,
                            .node = cascade_node(f, g, maker),
