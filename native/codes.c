@@ -94,13 +94,28 @@ static void add_tap_sums(Arena *arena, const Const *weight, Constants *to) {
     constants_add(to, "tap_sum", &shape, CONST_I32, sum);
 }
 
+/* Do codes less their zero fit into signed bytes? */
+static bool fit_bytes(const Const *weight) {
+    if (!const_has_codes(weight, 1))
+        return false;
+    Arena *scratch = arena_new("weights");
+    Const codes = const_codes(weight);
+    uint64_t n = shape_count(&codes.shape);
+    double *value = ARENA_ARRAY(scratch, double, n);
+    const_read_f64(&codes, value);
+    bool fit = true;
+    for (uint64_t i = 0; i < n; i++)
+        fit = fit && value[i] >= INT8_MIN && value[i] <= INT8_MAX;
+    arena_free(scratch);
+    return fit;
+}
+
 void codes_sums(Arena *arena, const Graph *g, const Node *node,
                 const QuantLayer *layer, Constants *to) {
     const Const *weight = graph_const(g, node->constant[CONST_WEIGHT]);
-    bool bytes = const_has_codes(weight, 1) && weight->zero == 0 &&
-                 weight->kind == CONST_I8;
     uint32_t channels = shape_dim(&weight->shape, node->op == OP_DECONV);
-    add_codes(g, node, CONST_WEIGHT, bytes ? CONST_I8 : CONST_I16, to);
+    add_codes(g, node, CONST_WEIGHT, fit_bytes(weight) ? CONST_I8 : CONST_I16,
+              to);
     add_codes(g, node, CONST_BIAS, CONST_I32, to);
     add_scales(arena, layer, channels, to);
     if (node->op == OP_CONV &&

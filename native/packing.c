@@ -8,17 +8,22 @@ static uint32_t channels(const Operand *operand) {
     return shape_dim(&operand->shape, 1);
 }
 
+/* Elements lie side by side, be it each code in the room of a float. */
+static bool has_cells(const Operand *o) {
+    return o->cell == operand_size(o) ||
+           (o->quant.type != QUANT_NONE && (o->cell == 2 || o->cell == 4));
+}
+
 bool operand_in_blocks(const Operand *o) {
     return o->block > 1 && o->block <= 64 && !(o->block & (o->block - 1)) &&
            o->shape.rank == 4 && o->shape.dim[0] == 1 &&
-           (o->w_step == o->block || o->shape.dim[3] == 1) &&
-           o->cell == operand_size(o);
+           (o->w_step == o->block || o->shape.dim[3] == 1) && has_cells(o);
 }
 
+/* Codes of 8 bits; weights may be of 9, less their zero. */
 static bool has_bytes(const Kernel *k) {
-    int32_t weight = kernel_constant(k, "weight");
-    return k->quant->rule == QUANT_SUMS && !kernel_is_wide(k) && weight >= 0 &&
-           k->constant[weight].kind == CONST_I8 && k->in[0].block % 4 == 0;
+    return k->quant->rule == QUANT_SUMS && !kernel_is_wide(k) &&
+           kernel_constant(k, "weight") >= 0 && k->in[0].block % 4 == 0;
 }
 
 KernelSpan kernel_span(const Kernel *k) {

@@ -229,6 +229,10 @@ ROWS += [(f"{EVEN}/pow2_residual_s8/qdq.onnx", "cpu-x86-64", HERE, None, ""),
          (f"{EVEN}/concat3_scales/qlinear.onnx", "cpu-riscv64", RISCV, None,
           ""),
          ("tests/quant/halves.json", "cpu-x86-64", HERE, None, "")]
+# Codes in the room of floats, weights of 9 bits less their zero.
+ROWS += [("tests/bundle/codes.json", "cpu-x86-64", HERE, None, "")]
+LONG += [("tests/bundle/codes.json", "cpu-aarch64", how, machine, "")
+         for how, machine in [(ARMV7, OTHER_ARM), (S390X, OTHER_Z)]]
 LONG += [(f"{EVEN}/{name}/{form}.onnx", target, how, None, "")
          for name in ("pow2_residual_s8", "dw_relu6_u8s8_pc", "deconv",
                       "squeeze_excite", "avgpool_gap_gemm")

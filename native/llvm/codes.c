@@ -2,6 +2,7 @@
  * graph/quant.h; see codes.h. */
 #include "native/llvm/codes.h"
 
+#include <llvm-c/Target.h>
 #include <math.h>
 
 static const QuantTypeInfo *type_of(const Operand *operand) {
@@ -29,20 +30,42 @@ static void write_float(Code *c, const Operand *operand, Val base, Val at,
         code_store_type(c, base, bytes_to(c, operand, at), x);
 }
 
+/* How far above a cell's lowest bits its code is, which is its first byte. */
+static Val above(Code *c, const Operand *operand, Val cells) {
+    LLVMTargetDataRef layout = LLVMGetModuleDataLayout(c->module);
+    uint32_t bits = 8 * (operand->cell - type_of(operand)->size);
+    return code_int(cells, LLVMByteOrder(layout) == LLVMBigEndian ? bits : 0);
+}
+
+Val codes_load(Code *c, const Operand *operand, Val base, Val at, uint32_t n) {
+    uint32_t size = type_of(operand)->size;
+    Type type = int_type(c, 8 * (n > 1 ? operand->cell : size), n);
+    Val codes = code_load_type(c, base, bytes_to(c, operand, at), type);
+    if (n > 1 && operand->cell > size)
+        codes = int_shift(c, codes, above(c, operand, codes));
+    return int_cast(c, codes, 8 * size);
+}
+
+void codes_store(Code *c, const Operand *operand, Val base, Val at, Val codes,
+                 uint32_t n) {
+    uint32_t size = type_of(operand)->size;
+    codes = int_cast(c, codes, 8 * (n > 1 ? operand->cell : size));
+    if (n > 1 && operand->cell > size)
+        codes = LLVMBuildShl(c->builder, codes, above(c, operand, codes), "");
+    code_store_type(c, base, bytes_to(c, operand, at), codes);
+}
+
 static Val read_code(const Emit *e, const Operand *operand, Val base, Val at) {
     Code *c = e->c;
     const QuantTypeInfo *type = type_of(operand);
-    Val code = code_load_type(c, base, bytes_to(c, operand, at),
-                              int_type(c, 8 * type->size, e->lanes));
+    Val code = codes_load(c, operand, base, at, e->lanes);
     return type->lo < 0
                ? int_cast(c, code, 32)
                : LLVMBuildZExt(c->builder, code, int_type(c, 32, e->lanes), "");
 }
 
 static void write_code(const Emit *e, Val at, Val code) {
-    const Operand *out = &e->k->out[0];
-    code_store_type(e->c, e->out[0], bytes_to(e->c, out, at),
-                    int_cast(e->c, code, 8 * type_of(out)->size));
+    codes_store(e->c, &e->k->out[0], e->out[0], at, code, e->lanes);
 }
 
 Val codes_constant(const Emit *e, const char *role, Val at) {
@@ -57,15 +80,21 @@ Val codes_constant(const Emit *e, const char *role, Val at) {
 
 /* ---- blocks ---- */
 
+/* Are its elements taken as they lie: floats by a layer of floats? */
+static bool is_plain(const Kernel *k, const Operand *o) {
+    return operand_in_blocks(o) &&
+           (o->quant.type == QUANT_NONE || kernel_on_codes(k));
+}
+
 Emit emit_lanes(const Emit *e) {
     const Kernel *k = e->k;
     Emit out = *e;
     uint32_t block = k->out[0].block;
-    bool all = operand_in_blocks(&k->out[0]) && e->c->lanes > 1 &&
+    bool all = is_plain(k, &k->out[0]) && e->c->lanes > 1 &&
                (k->n_constants == 0 || kernel_packing(k) == PACKED_CHANNELS) &&
                (!k->quant || kernel_on_codes(k));
     for (uint32_t i = 0; i < k->n_in; i++)
-        all = all && operand_in_blocks(&k->in[i]) && k->in[i].block == block;
+        all = all && is_plain(k, &k->in[i]) && k->in[i].block == block;
     out.lanes = all ? block : 1;
     return out;
 }

@@ -46,6 +46,13 @@ Val codes_scaled(Code *c, const Factor *factor, Val x);
 /* [sum] of channel `channel`, or of `lanes` channels from value `channel` of
  * the packed constants on. */
 Val codes_channel_scaled(const Emit *e, Val channel, uint32_t lanes, Val sum);
+/* n codes side by side, from element `at` of the operand on, as narrow as they
+ * are; of several each has a cell of the operand's, of which they are the
+ * lowest bits. */
+Val codes_load(Code *c, const Operand *operand, Val base, Val at, uint32_t n);
+/* From integers of any width. */
+void codes_store(Code *c, const Operand *operand, Val base, Val at, Val codes,
+                 uint32_t n);
 /* Does the kernel compute on codes with floats, halves to even? */
 bool codes_even(const Kernel *kernel);
 /* A scale as a float, of as many lanes as `like`. */

@@ -15,9 +15,26 @@
 
 #include <string.h>
 
+/* Bytes of a weight: 1, or 2 where codes less their zero have 9 bits. */
+static uint32_t weight_size(const Tile *t) {
+    const Kernel *k = t->e->k;
+    return k->constant[kernel_constant(k, "weight")].kind == CONST_I8 ? 1 : 2;
+}
+
+/* Weights n side by side, of 16 bits. */
+static Val wide_weights(const Tile *t, Val place, uint32_t n) {
+    Code *c = t->e->c;
+    uint32_t size = weight_size(t);
+    Val weights =
+        code_load_type(c, emit_constant(t->e, "weight"),
+                       index_mul(c, place, size), int_type(c, 8 * size, n));
+    return int_cast(c, weights, 16);
+}
+
 /* Does the machine add four products of bytes, for a whole block? */
 static bool has_dots(const Tile *t) {
-    return t->e->c->dots && (t->block == 8 || t->block == 16);
+    return t->e->c->dots && (t->block == 8 || t->block == 16) &&
+           weight_size(t) == 1;
 }
 
 static bool has_sign(const Tile *t) {
@@ -99,8 +116,8 @@ static void store(const Tile *t, uint32_t q, Val sum, Val place) {
     if (t->width > t->block)
         sum = int_add(c, int_every(c, sum, 0, 2), int_every(c, sum, 1, 2));
     sum = codes_channel_scaled(t->e, tile_channel(t, q), t->block, sum);
-    Val code = codes_finish(t->e, sum);
-    code_store_type(c, t->e->out[0], place, int_cast(c, code, 8));
+    codes_store(c, &t->e->k->out[0], t->e->out[0], place,
+                codes_finish(t->e, sum), t->block);
 }
 
 /* ---- products ---- */
@@ -108,16 +125,16 @@ static void store(const Tile *t, uint32_t q, Val sum, Val place) {
 /* Four codes of a pixel, for each output channel of the block. */
 static Val quad_of(const Tile *t, Val place) {
     Code *c = t->e->c;
-    Val quad = code_load_type(c, t->e->in[0], place, c->i32);
+    Val four = codes_load(c, &t->e->k->in[0], t->e->in[0], place, 4);
+    Val quad = LLVMBuildBitCast(c->builder, four, c->i32, "");
     if (has_dots(t) && has_sign(t))
         quad = LLVMBuildXor(c->builder, quad,
                             code_int(quad, (int32_t)0x80808080), "");
     if (has_dots(t))
         return code_splat(c, quad, t->block);
-    Val codes = LLVMBuildBitCast(c->builder, quad, int_type(c, 8, 4), "");
     Type wide = int_type(c, 16, 4);
-    codes = has_sign(t) ? LLVMBuildSExt(c->builder, codes, wide, "")
-                        : LLVMBuildZExt(c->builder, codes, wide, "");
+    Val codes = has_sign(t) ? LLVMBuildSExt(c->builder, four, wide, "")
+                            : LLVMBuildZExt(c->builder, four, wide, "");
     codes = LLVMBuildBitCast(c->builder, codes, int_type(c, 64, 1), "");
     return LLVMBuildBitCast(c->builder, code_splat(c, codes, t->block),
                             int_type(c, 16, 4 * t->block), "");
@@ -125,12 +142,9 @@ static Val quad_of(const Tile *t, Val place) {
 
 static Val weights_of(const Tile *t, Val place) {
     Code *c = t->e->c;
-    Val weights = code_load_type(c, emit_constant(t->e, "weight"), place,
-                                 int_type(c, 8, 4 * t->block));
-    if (has_dots(t))
-        return LLVMBuildBitCast(c->builder, weights, int_type(c, 32, t->block),
-                                "");
-    return int_cast(c, weights, 16);
+    return has_dots(t) ? code_load_type(c, emit_constant(t->e, "weight"), place,
+                                        int_type(c, 32, t->block))
+                       : wide_weights(t, place, 4 * t->block);
 }
 
 static Val dot_of_bytes(const Tile *t, Val sum, Val codes, Val weights) {
@@ -253,26 +267,26 @@ static Val own_first(const Tile *t, uint32_t q) {
 /* Codes of a block less their zero, of 16 bits. */
 static Val own_codes(const Tile *t, Val place) {
     Code *c = t->e->c;
-    Val codes = code_load_type(c, t->e->in[0], place, int_type(c, 8, t->block));
+    Val codes = codes_load(c, &t->e->k->in[0], t->e->in[0], place, t->block);
     Type wide = int_type(c, 16, t->block);
     codes = has_sign(t) ? LLVMBuildSExt(c->builder, codes, wide, "")
                         : LLVMBuildZExt(c->builder, codes, wide, "");
     return int_sub(c, codes, code_int(codes, t->e->k->quant->zero_in[0]));
 }
 
-/* A product of 9 and 8 bits fits into 16. */
+/* A product of 9 and 8 bits fits into 16, one of 9 and 9 does not. */
 static void add_own(Tile *t, const TileTap *tap) {
     Code *c = t->e->c;
     Val number = index_step(c, tap->ky, t->v.w[COLS].kernel, tap->kx);
     Val at =
         index_mul(c, index_step(c, t->out_block, taps_of(t), number), t->block);
-    Val weight = code_load_type(c, emit_constant(t->e, "weight"), at,
-                                int_type(c, 8, t->block));
-    weight = int_cast(c, weight, 16);
+    uint32_t bits = weight_size(t) == 1 ? 16 : 32;
+    Val weight = int_cast(c, wide_weights(t, at, t->block), bits);
     Val first = tile_place(t, tap);
     for (uint32_t p = tap->from; p < tap->to; p++) {
         Val codes = own_codes(t, tile_pixel(t, first, p));
-        Val product = int_cast(c, int_mul(c, codes, weight), 32);
+        Val product = int_mul(c, int_cast(c, codes, bits), weight);
+        product = int_cast(c, product, 32);
         tile_set(t, 0, p, int_add(c, tile_get(t, 0, p), product));
     }
 }
