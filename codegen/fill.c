@@ -397,7 +397,7 @@ static Fill *const fill[OP_COUNT] = {
 };
 
 void set_bias(const Filler *e, HwFields *f, const Action *action) {
-    const BiasBlock *b = &e->plan->bias[action->bias - 1];
+    const ConstantBlock *b = &e->plan->bias[action->bias - 1];
     const HwMemory *memory = &e->spec->memory[e->spec->bias];
     uint32_t c =
         action->kind == ACTION_BIAS ? b->c : e->plan->placement[action->out].c;
@@ -411,7 +411,7 @@ void set_bias(const Filler *e, HwFields *f, const Action *action) {
 }
 
 void set_weights(const Filler *e, HwFields *f, const Action *action) {
-    const WeightBlock *b = &e->plan->block[action->weights - 1];
+    const ConstantBlock *b = &e->plan->block[action->weights - 1];
     const HwMemory *memory = &e->spec->memory[e->spec->weights];
     set(f, HW_F_WEIGHTS_ADDR, (int64_t)units_in(memory, b->offset));
     set(f, HW_F_WEIGHTS_FIRST, b->c);

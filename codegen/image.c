@@ -321,7 +321,7 @@ static ListingLayer layer_of_move(const Builder *b, const Action *action) {
 }
 
 static ListingLayer layer_of_weights(const Builder *b, const Action *action) {
-    const WeightBlock *block = &b->plan->block[action->weights - 1];
+    const ConstantBlock *block = &b->plan->block[action->weights - 1];
     const Node *node = graph_node(b->graph, action->node);
     return (ListingLayer){.name =
                               arena_printf(b->arena, "%s_weights", node->name),
@@ -331,7 +331,7 @@ static ListingLayer layer_of_weights(const Builder *b, const Action *action) {
 }
 
 static ListingLayer layer_of_bias(const Builder *b, const Action *action) {
-    const BiasBlock *block = &b->plan->bias[action->bias - 1];
+    const ConstantBlock *block = &b->plan->bias[action->bias - 1];
     const Node *node = graph_node(b->graph, action->node);
     return (ListingLayer){.name = arena_printf(b->arena, "%s_bias", node->name),
                           .type = "Bias",

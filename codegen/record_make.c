@@ -109,7 +109,7 @@ static void add_operand(Record *r, RecordOperand operand) {
 }
 
 static RecordOperand weights_of(const Maker *m, const Action *a) {
-    const WeightBlock *b = &m->plan->block[a->weights - 1];
+    const ConstantBlock *b = &m->plan->block[a->weights - 1];
     Volume whole = {.c = b->n_c, .h = 1, .w = b->taps};
     bool adds = hwspec_adds_up(m->spec, a->legal.op, a->legal.engine);
     uint64_t element = m->spec->memory[m->spec->weights].layout->element;
@@ -134,7 +134,7 @@ static RecordOperand weights_of(const Maker *m, const Action *a) {
 }
 
 static RecordOperand bias_of(const Maker *m, const Action *a) {
-    const BiasBlock *b = &m->plan->bias[a->bias - 1];
+    const ConstantBlock *b = &m->plan->bias[a->bias - 1];
     uint64_t element = m->spec->memory[m->spec->bias].layout->element;
     bool loads = a->kind == ACTION_BIAS;
     const Placement *out = &m->plan->placement[a->out];

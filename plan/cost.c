@@ -105,12 +105,12 @@ uint64_t action_cycles(const Plan *plan, const Action *a) {
         return hwspec_engine_cycles(spec, &spec->engine[a->legal.engine],
                                     p->n_c, a->rows, p->whole.w, 1);
     case ACTION_WEIGHTS: {
-        const WeightBlock *b = &plan->block[a->weights - 1];
+        const ConstantBlock *b = &plan->block[a->weights - 1];
         return hwspec_staged_cycles(spec, &spec->memory[b->from],
                                     (uint64_t)b->taps * b->n_c);
     }
     case ACTION_BIAS: {
-        const BiasBlock *b = &plan->bias[a->bias - 1];
+        const ConstantBlock *b = &plan->bias[a->bias - 1];
         return hwspec_staged_cycles(spec, &spec->memory[b->from],
                                     hwspec_bias_elements(spec, b->n_c));
     }

@@ -40,10 +40,8 @@ Touched touched_by(Arena *arena, const Plan *plan, const Action *a) {
                  .loads_bias = a->kind == ACTION_BIAS};
     if (a->weights)
         t.weights = block_bytes(&plan->block[a->weights - 1]);
-    if (a->bias) {
-        const BiasBlock *b = &plan->bias[a->bias - 1];
-        t.bias = (Reach){b->offset, b->offset + b->bytes};
-    }
+    if (a->bias)
+        t.bias = block_bytes(&plan->bias[a->bias - 1]);
     if (a->sums) {
         const SumsPlace *s = &plan->sums[a->sums - 1];
         t.sums = (Reach){s->offset, s->offset + s->bytes};

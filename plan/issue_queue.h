@@ -18,7 +18,7 @@ typedef struct Touched {
     bool loads_bias;
     Reach sums; /* where sums lie */
 } Touched;
-static inline Reach block_bytes(const WeightBlock *b) {
+static inline Reach block_bytes(const ConstantBlock *b) {
     return (Reach){b->offset, b->offset + b->bytes};
 }
 Touched touched_by(Arena *arena, const Plan *plan, const Action *a);

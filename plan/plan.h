@@ -51,24 +51,17 @@ typedef struct KernelTaps {
     uint32_t first, n;
 } KernelTaps;
 
-/* Weights of a layer's output channels [c, c + n_c), `taps` of each, which are
- * those of some of its input channels and taps, in the memory for weights, from
- * one load on. */
-typedef struct WeightBlock {
+/* Constants of a layer's output channels [c, c + n_c) in their memory, from one
+ * load on. Weights: `taps` of each, which are those of some of its input
+ * channels and taps; biases: an element of their memory each. */
+typedef struct ConstantBlock {
     NodeId node;
     uint32_t c, n_c, taps;
     uint32_t in_c; /* the first of their input channels */
     KernelTaps kernel;
     uint32_t from; /* memory that it is loaded from */
     uint64_t offset, bytes;
-} WeightBlock;
-
-/* The same of biases, an element of their memory each. */
-typedef struct BiasBlock {
-    NodeId node;
-    uint32_t c, n_c, from;
-    uint64_t offset, bytes;
-} BiasBlock;
+} ConstantBlock;
 
 /* Of an instruction at work, and until the last that goes on with them. */
 typedef struct SumsPlace {
@@ -146,9 +139,9 @@ typedef struct Plan {
     uint32_t n_actions;
     const Action *action;
     uint32_t n_blocks;
-    const WeightBlock *block;
+    const ConstantBlock *block;
     uint32_t n_biases;
-    const BiasBlock *bias;
+    const ConstantBlock *bias;
     uint32_t n_sums;
     const SumsPlace *sums;
     const Repl *repl;          /* by tensor id: how it is replicated in AM */

@@ -51,7 +51,7 @@ static void print_rows(Text *text, const Action *a) {
 }
 
 static void print_block(Text *text, const Plan *plan, const Action *a) {
-    const WeightBlock *b = &plan->block[a->weights - 1];
+    const ConstantBlock *b = &plan->block[a->weights - 1];
     const Graph *g = plan->schedule->graph;
     text_addf(text, " weights %u..%u from %u", b->c, b->c + b->n_c - 1,
               b->in_c);

@@ -203,21 +203,12 @@ static const Repl *repeat_repl(const Images *im) {
 }
 
 /* Each image loads its own. */
-static const WeightBlock *blocks(const Images *im) {
-    uint32_t n = im->one->n_blocks, nodes = im->one->schedule->graph->node.n;
-    WeightBlock *all = ARENA_ARRAY(im->arena, WeightBlock, im->n * n + 1);
+static const ConstantBlock *blocks(const Images *im, uint32_t n,
+                                   const ConstantBlock *one) {
+    uint32_t nodes = im->one->schedule->graph->node.n;
+    ConstantBlock *all = ARENA_ARRAY(im->arena, ConstantBlock, im->n * n + 1);
     for (uint32_t i = 0; i < im->n * n; i++) {
-        all[i] = im->one->block[i % n];
-        all[i].node.i += i / n * nodes;
-    }
-    return all;
-}
-
-static const BiasBlock *biases(const Images *im) {
-    uint32_t n = im->one->n_biases, nodes = im->one->schedule->graph->node.n;
-    BiasBlock *all = ARENA_ARRAY(im->arena, BiasBlock, im->n * n + 1);
-    for (uint32_t i = 0; i < im->n * n; i++) {
-        all[i] = im->one->bias[i % n];
+        all[i] = one[i % n];
         all[i].node.i += i / n * nodes;
     }
     return all;
@@ -249,10 +240,10 @@ static Plan *repeat(Images *im) {
     plan->placement = placements(im);
     plan->n_actions = im->action.n;
     plan->action = ARENA_COPY(im->arena, Action, im->action.at, im->action.n);
+    plan->block = blocks(im, plan->n_blocks, plan->block);
     plan->n_blocks *= im->n;
-    plan->block = blocks(im);
+    plan->bias = blocks(im, plan->n_biases, plan->bias);
     plan->n_biases *= im->n;
-    plan->bias = biases(im);
     plan->repl = repeat_repl(im);
     plan->ddr_moved *= im->n;
     for (uint32_t i = 0; i < PLAN_BOUNDS; i++)

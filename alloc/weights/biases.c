@@ -25,7 +25,7 @@ typedef struct Biases {
     uint32_t *load_of; /* by block of weights: its load */
     uint32_t *reads;   /* by action: number + 1 of a block */
     uint32_t *before;  /* by block: it is loaded in front of this action */
-    VEC(BiasBlock) block;
+    VEC(ConstantBlock) block;
     VEC(Lying) lying;
     uint64_t next;  /* byte behind the last block */
     uint32_t front; /* the last block is loaded in front of this action */
@@ -39,24 +39,24 @@ static bool reads_bias(const Biases *b, const Action *a) {
            addends_begin(action_addends(b->plan, a));
 }
 
-static BiasBlock block_for(const Biases *b, const Action *a) {
+static ConstantBlock block_for(const Biases *b, const Action *a) {
     const HwMemory *m = &b->spec->memory[b->spec->bias];
     const Placement *out = &b->plan->placement[a->out];
     uint32_t all = plan_volume(b->g, graph_node(b->g, a->node)->out[0]).c;
     uint64_t skipped = (uint64_t)out->c * m->layout->element;
     bool whole = (uint64_t)all * m->layout->element <= m->size / 2 &&
                  (!m->align || skipped % m->align == 0);
-    BiasBlock block = {.node = a->node,
-                       .c = whole ? 0 : out->c,
-                       .n_c = whole ? all : out->n_c,
-                       .from = b->plan->block[a->weights - 1].from};
+    ConstantBlock block = {.node = a->node,
+                           .c = whole ? 0 : out->c,
+                           .n_c = whole ? all : out->n_c,
+                           .from = b->plan->block[a->weights - 1].from};
     block.bytes = (uint64_t)block.n_c * m->layout->element;
     return block;
 }
 
 /* What a run reads of it must have an address. */
-static bool holds(const HwMemory *m, const BiasBlock *block, const Action *a,
-                  const Placement *out) {
+static bool holds(const HwMemory *m, const ConstantBlock *block,
+                  const Action *a, const Placement *out) {
     uint64_t skipped = (uint64_t)(out->c - block->c) * m->layout->element;
     return block->node.i == a->node.i &&
            (!m->align || skipped % m->align == 0) && block->c <= out->c &&
@@ -80,11 +80,11 @@ static uint32_t find(Biases *b, uint32_t i) {
 
 /* What lay in the block's bytes is gone. The action from which on nobody reads
  * that. */
-static uint32_t clear(Biases *b, const BiasBlock *block) {
+static uint32_t clear(Biases *b, const ConstantBlock *block) {
     uint32_t n = 0, free = 0;
     for (uint32_t k = 0; k < b->lying.n; k++) {
         Lying l = b->lying.at[k];
-        const BiasBlock *other = &b->block.at[l.block - 1];
+        const ConstantBlock *other = &b->block.at[l.block - 1];
         bool apart = other->offset + other->bytes <= block->offset ||
                      block->offset + block->bytes <= other->offset;
         if (apart)
@@ -99,7 +99,7 @@ static uint32_t clear(Biases *b, const BiasBlock *block) {
 static void place(Biases *b, uint32_t i) {
     const HwMemory *m = &b->spec->memory[b->spec->bias];
     const Action *a = &b->plan->action[i];
-    BiasBlock block = block_for(b, a);
+    ConstantBlock block = block_for(b, a);
     block.offset = round_up(b->next, m->align ? m->align : 1);
     if (block.offset + block.bytes > m->size)
         block.offset = 0;
@@ -147,7 +147,7 @@ static void write_actions(const Biases *b, Arena *arena, Plan *plan) {
         action[i].step = i + 1;
     plan->action = action;
     plan->n_actions = n;
-    plan->bias = ARENA_COPY(arena, BiasBlock, b->block.at, b->block.n);
+    plan->bias = ARENA_COPY(arena, ConstantBlock, b->block.at, b->block.n);
     plan->n_biases = b->block.n;
 }
 

@@ -29,7 +29,7 @@ typedef struct Blocks {
     uint32_t *kernel;   /* ... taps of the kernel of each, if not all */
     uint32_t *first;    /* by node: index of its first slice; NONE */
     uint32_t *tiles;    /* by node: runs of it so far */
-    VEC(Slice) slice;
+    VEC(ConstantBlock) slice;
     VEC(Action) action;
     Placements placement;
     VEC(uint32_t) slice_of;
@@ -442,23 +442,23 @@ static Parts parts_of(const Blocks *b, const Action *a) {
 }
 
 /* Slice k: taps are innermost, in input channels. */
-static Slice slice_at(const Blocks *b, const Action *a, const Parts *p,
-                      uint32_t k) {
+static ConstantBlock slice_at(const Blocks *b, const Action *a, const Parts *p,
+                              uint32_t k) {
     uint32_t c = k / p->across * p->channels;
     uint32_t in = k % p->across / p->around * p->inputs;
     uint32_t n = p->n_c - c < p->channels ? p->n_c - c : p->channels;
     uint32_t n_in = p->n_in - in < p->inputs ? p->n_in - in : p->inputs;
-    Slice s = {.node = a->node,
-               .c = p->c + c,
-               .n_c = n,
-               .in_c = p->in_c + in,
-               .kernel = taps_at(p, k % p->around)};
+    ConstantBlock s = {.node = a->node,
+                       .c = p->c + c,
+                       .n_c = n,
+                       .in_c = p->in_c + in,
+                       .kernel = taps_at(p, k % p->around)};
     s.taps = taps_of(b->plan, a, n_in) / p->area * s.kernel.n;
     s.bytes = (uint64_t)s.taps * s.n_c * stored_weight(b->spec);
     return s;
 }
 
-static bool same_slice(const Slice *a, const Slice *b) {
+static bool same_slice(const ConstantBlock *a, const ConstantBlock *b) {
     return a->node.i == b->node.i && a->c == b->c && a->n_c == b->n_c &&
            a->in_c == b->in_c && a->taps == b->taps &&
            a->kernel.first == b->kernel.first && a->kernel.n == b->kernel.n;
@@ -468,7 +468,7 @@ static bool same_slice(const Slice *a, const Slice *b) {
  * channels share slices. */
 static uint32_t list_slices(Blocks *b, const Action *a, const Parts *p) {
     uint32_t *first = &b->first[a->node.i];
-    Slice one = slice_at(b, a, p, 0);
+    ConstantBlock one = slice_at(b, a, p, 0);
     for (uint32_t i = b->slice.n; *first != NONE && i-- > *first;)
         if (same_slice(&b->slice.at[i], &one))
             return i;
@@ -486,7 +486,8 @@ static void push(Blocks *b, Action a, uint32_t slice) {
 }
 
 /* The run with some channels of its operand. */
-static void add_up_some(Blocks *b, Action *a, const Parts *p, const Slice *s) {
+static void add_up_some(Blocks *b, Action *a, const Parts *p,
+                        const ConstantBlock *s) {
     uint32_t n_in = s->taps / s->kernel.n;
     uint32_t *in = ARENA_COPY(b->arena, uint32_t, a->in, a->n_in);
     in[0] = placements_add_channels(b->arena, &b->placement, in[0],
@@ -507,7 +508,7 @@ static void push_band(Blocks *b, const Action *a, const Parts *p,
                       uint32_t first, uint32_t k) {
     uint32_t out = a->out;
     for (uint32_t i = k; i < k + p->across; i++) {
-        const Slice *s = &b->slice.at[first + i];
+        const ConstantBlock *s = &b->slice.at[first + i];
         Action one = *a;
         if (p->channels < p->n_c && i == k)
             out = placements_add_channels(b->arena, &b->placement, a->out,

@@ -300,9 +300,8 @@ static void forget(Holds *h, uint32_t front) {
 uint32_t holds_put(Holds *h, const Wanted *w, Reach bytes) {
     holds_drop(h, bytes);
     forget(h, w->front);
-    const Slice *s = w->slice;
-    WeightBlock block = {s->node,   s->c,    s->n_c,      s->taps, s->in_c,
-                         s->kernel, s->from, bytes.first, s->bytes};
+    ConstantBlock block = *w->slice;
+    block.offset = bytes.first;
     vec_push(h->arena, &h->block, block);
     Held held = {bytes, w->number, h->block.n, w->use, w->again};
     vec_push(h->arena, &h->held, held);

@@ -15,7 +15,7 @@ typedef struct Homes {
     const Plan *plan;
     const HwSpec *spec;
     Sliced *sliced;
-    Slice *slice;
+    ConstantBlock *slice;
     double clock[HW_MAX_MEMORIES];    /* seconds, by wires */
     uint64_t filled[HW_MAX_MEMORIES]; /* bytes */
     bool waits;                       /* for wires that are at work */
@@ -26,7 +26,7 @@ static double seconds(const HwMemory *m, uint64_t bytes) {
 }
 
 /* Bytes outside, where elements may take less than on chip. */
-static uint64_t stored(const Homes *h, const Slice *s) {
+static uint64_t stored(const Homes *h, const ConstantBlock *s) {
     return (uint64_t)s->taps * s->n_c * h->spec->element;
 }
 
@@ -70,7 +70,7 @@ static bool has_room(const Homes *h, uint32_t m, uint64_t bytes) {
     return h->filled[m] <= size && bytes <= size - h->filled[m];
 }
 
-static bool choose(Homes *h, Slice *s) {
+static bool choose(Homes *h, ConstantBlock *s) {
     uint64_t bytes = stored(h, s);
     uint32_t best = NONE, among = h->spec->tiling.rows.weights_in;
     double least = 0;
@@ -106,7 +106,8 @@ bool homes_choose(Arena *scratch, const Plan *plan, bool fastest,
                .waits = spec->n_dmas > 1 && !fastest};
     bool *known = ARENA_ARRAY(scratch, bool, sliced->n_slices + 1);
     bool fits = true;
-    h.slice = ARENA_COPY(scratch, Slice, sliced->slice, sliced->n_slices);
+    h.slice =
+        ARENA_COPY(scratch, ConstantBlock, sliced->slice, sliced->n_slices);
     for (uint32_t m = spec->n_active; m < spec->n_memories; m++)
         h.filled[m] = plan->memory_used[m];
     for (uint32_t i = 0; i < plan->n_actions && fits; i++) {

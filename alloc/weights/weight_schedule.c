@@ -164,13 +164,13 @@ static void find_uses(Stage *s) {
 
 /* ---- what it costs at least ---- */
 
-static uint64_t slice_cycles(const Stage *s, const Slice *slice) {
+static uint64_t slice_cycles(const Stage *s, const ConstantBlock *slice) {
     const HwSpec *spec = s->now.schedule->spec;
     return hwspec_staged_cycles(spec, &spec->memory[slice->from],
                                 (uint64_t)slice->taps * slice->n_c);
 }
 
-static uint32_t slice_unit(const Stage *s, const Slice *slice) {
+static uint32_t slice_unit(const Stage *s, const ConstantBlock *slice) {
     const HwSpec *spec = s->now.schedule->spec;
     return HW_MAX_ENGINES +
            (uint32_t)hwspec_dma(spec, HW_OP_LOAD_WEIGHTS, slice->from);
@@ -183,14 +183,14 @@ static void expect_cost(Stage *s) {
             s->rest[unit_of(&s->now, a)] += action_cycles(&s->now, a);
     }
     for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
-        const Slice *slice = &s->sliced->slice[i];
+        const ConstantBlock *slice = &s->sliced->slice[i];
         s->rest[slice_unit(s, slice)] += slice_cycles(s, slice);
         s->moved += slice->bytes;
     }
 }
 
 static void note_load(Stage *s, uint32_t number) {
-    const Slice *slice = &s->sliced->slice[number];
+    const ConstantBlock *slice = &s->sliced->slice[number];
     if (s->loaded[number])
         s->moved += slice->bytes;
     else
@@ -495,20 +495,14 @@ static void open_stage(Stage *s) {
 static const Plan *as_sliced(const Stage *s, Arena *arena) {
     Plan *plan = ARENA_COPY(arena, Plan, &s->now, 1);
     Action *action = ARENA_COPY(arena, Action, s->source, s->n);
-    WeightBlock *block = ARENA_ARRAY(arena, WeightBlock, s->sliced->n_slices);
     for (uint32_t i = 0; i < s->n; i++)
         action[i].weights =
             s->sliced->slice_of[i] == NONE ? 0 : s->sliced->slice_of[i] + 1;
-    for (uint32_t i = 0; i < s->sliced->n_slices; i++) {
-        const Slice *slice = &s->sliced->slice[i];
-        block[i] = (WeightBlock){slice->node, slice->c,    slice->n_c,
-                                 slice->taps, slice->in_c, slice->kernel,
-                                 slice->from, 0,           slice->bytes};
-    }
     plan->n_actions = s->n;
     plan->action = action;
     plan->n_blocks = s->sliced->n_slices;
-    plan->block = block;
+    plan->block =
+        ARENA_COPY(arena, ConstantBlock, s->sliced->slice, s->sliced->n_slices);
     return plan;
 }
 
@@ -520,7 +514,7 @@ static bool close_stage(const Stage *s, Arena *arena, Plan *out) {
     out->action = ARENA_COPY(arena, Action, s->action.at, s->action.n);
     out->n_blocks = s->holds.block.n;
     out->block =
-        ARENA_COPY(arena, WeightBlock, s->holds.block.at, out->n_blocks);
+        ARENA_COPY(arena, ConstantBlock, s->holds.block.at, out->n_blocks);
     out->cycles = queue_over(&s->queue);
     if (!sums_give(arena, out))
         return false;
@@ -568,16 +562,10 @@ Staged stage(Arena *arena, const Banded *banded, StageWay way,
 Staged stage_again(Arena *arena, const Plan *plan, bool evicts, uint64_t keeps,
                    Plan *out) {
     Arena *scratch = arena_new("stage");
-    Slice *slice = ARENA_ARRAY(scratch, Slice, plan->n_blocks + 1);
     uint32_t *slice_of = ARENA_ARRAY(scratch, uint32_t, plan->n_actions + 1);
-    for (uint32_t i = 0; i < plan->n_blocks; i++) {
-        const WeightBlock *b = &plan->block[i];
-        slice[i] = (Slice){b->node, b->c,      b->n_c,  b->taps,
-                           b->in_c, b->kernel, b->from, b->bytes};
-    }
     for (uint32_t i = 0; i < plan->n_actions; i++)
         slice_of[i] = plan->action[i].weights - 1;
-    Sliced sliced = {plan->n_blocks, slice, slice_of};
+    Sliced sliced = {plan->n_blocks, plan->block, slice_of};
     Stage s = {.arena = scratch,
                .now = *plan,
                .sliced = &sliced,

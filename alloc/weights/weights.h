@@ -40,20 +40,11 @@ typedef struct StageWay {
 } StageWay;
 /* ---- weight_blocks.c: layers by slices of output channels ---- */
 
-/* A set of output channels of a node that a run of it needs the weights of. */
-typedef struct Slice {
-    NodeId node;
-    uint32_t c, n_c, taps;
-    uint32_t in_c; /* the first of their input channels */
-    KernelTaps kernel;
-    uint32_t from; /* memory */
-    uint64_t bytes;
-} Slice;
-
-/* The plan's actions, of which those that have weights run by slices. */
+/* The plan's actions, of which those that have weights run by slices: blocks
+ * that have no place yet. */
 typedef struct Sliced {
     uint32_t n_slices;
-    const Slice *slice;
+    const ConstantBlock *slice;
     const uint32_t *slice_of; /* by action: index in slice; NONE */
 } Sliced;
 
@@ -132,7 +123,7 @@ typedef struct Holds {
     InUses near;               /* by stays from `front` to `use` */
     uint32_t front, use, seen; /* so many of `order` were there */
     VEC(Held) held;
-    VEC(WeightBlock) block;
+    VEC(ConstantBlock) block;
 } Holds;
 void holds_open(Holds *h, Arena *arena, const Plan *plan);
 /* A load is at work from action `front` on, not when it was planned. */
@@ -147,7 +138,7 @@ uint32_t holds_find(Holds *h, uint32_t slice, uint32_t front, uint32_t use,
 /* Where to load the slice for `use`, the actions before `front` being over but
  * for what `busy` bytes are still needed for. */
 typedef struct Wanted {
-    const Slice *slice;
+    const ConstantBlock *slice;
     uint32_t number, use, again, front;
     uint32_t n_busy;
     const Reach *busy;

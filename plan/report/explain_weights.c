@@ -12,7 +12,7 @@
 /* What is loaded of a layer's weights. */
 typedef struct Loads {
     uint32_t blocks;
-    const WeightBlock *most; /* the largest */
+    const ConstantBlock *most; /* the largest */
     uint64_t bytes;
     uint64_t early; /* cycles between a load's end and its use: the fewest */
     uint64_t waits; /* cycles in which the engine has nothing else to do */
@@ -65,7 +65,7 @@ static void find_times(Told *t) {
 
 static void find_blocks(Told *t) {
     for (uint32_t i = 0; i < t->plan->n_blocks; i++) {
-        const WeightBlock *b = &t->plan->block[i];
+        const ConstantBlock *b = &t->plan->block[i];
         Loads *l = &t->of[b->node.i];
         l->early = UINT64_MAX;
         l->blocks++;
@@ -175,7 +175,7 @@ PlanWeights plan_weights(const Plan *plan) {
         const Action *a = &plan->action[i];
         if (!a->weights)
             continue;
-        const WeightBlock *b = &plan->block[a->weights - 1];
+        const ConstantBlock *b = &plan->block[a->weights - 1];
         if (a->kind == ACTION_WEIGHTS) {
             now += b->bytes;
             sum.loaded += b->bytes;

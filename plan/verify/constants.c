@@ -4,14 +4,41 @@
 #include "hwspec/cost.h"
 #include "plan/verify/judge.h"
 
-/* ---- weights ---- */
+/* ---- blocks of both ---- */
 
-static bool holds_weights(const Judge *j, uint32_t number) {
-    for (uint32_t i = 0; i < j->blocks.n; i++)
-        if (j->blocks.at[i] == number)
+static Range range_of(const ConstantBlock *b) {
+    return (Range){b->offset, b->offset + b->bytes};
+}
+
+static bool is_there(const Numbers *there, uint32_t number) {
+    for (uint32_t i = 0; i < there->n; i++)
+        if (there->at[i] == number)
             return true;
     return false;
 }
+
+/* Those in these bytes of their memory are gone. */
+static void drop(Numbers *there, const ConstantBlock *block, Range bytes) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < there->n; i++)
+        if (!ranges_meet(range_of(&block[there->at[i] - 1]), bytes))
+            there->at[n++] = there->at[i];
+    there->n = n;
+}
+
+void judge_drop_weights(Judge *j, Range bytes) {
+    drop(&j->weights, j->plan->block, bytes);
+}
+
+/* Whether it has a place in its memory, and just its elements take it. */
+static bool is_placed(const HwMemory *m, const ConstantBlock *b,
+                      uint64_t elements) {
+    return b->offset <= m->size && b->bytes <= m->size - b->offset &&
+           (!m->align || b->offset % m->align == 0) &&
+           b->bytes == elements * m->layout->element;
+}
+
+/* ---- weights ---- */
 
 /* Whole rows of the kernel, or some taps of one, where rows tell which. */
 static bool taps_may(const Judge *j, const Action *a, Addends x) {
@@ -32,9 +59,9 @@ const char *judge_weights(Judge *j, const Action *a) {
     if (!needs && !a->weights)
         return NULL;
     if (!needs || a->weights == 0 || a->weights > j->plan->n_blocks ||
-        !holds_weights(j, a->weights))
+        !is_there(&j->weights, a->weights))
         return judge_says(j, out, "is computed without its weights");
-    const WeightBlock *b = &j->plan->block[a->weights - 1];
+    const ConstantBlock *b = &j->plan->block[a->weights - 1];
     uint32_t images = j->plan->images ? j->plan->images : 1;
     uint32_t nodes = j->plan->schedule->graph->node.n / images;
     Addends x = action_addends(j->plan, a);
@@ -48,7 +75,7 @@ const char *judge_weights(Judge *j, const Action *a) {
     if (!right)
         return judge_says(j, out, "is computed with other weights");
     if (out->memory == j->spec->weights && !keeps_for_next(j->plan, a) &&
-        ranges_meet(weight_range(b), areas_bytes(j->areas, out)))
+        ranges_meet(range_of(b), areas_bytes(j->areas, out)))
         return judge_says(j, out, "is written over its weights");
     return NULL;
 }
@@ -58,15 +85,13 @@ const char *judge_loads_weights(Judge *j, const Action *a) {
     const HwMemory *m = &j->spec->memory[j->spec->weights];
     if (a->weights == 0 || a->weights > j->plan->n_blocks)
         return judge_says(j, out, "has no weights to load");
-    const WeightBlock *b = &j->plan->block[a->weights - 1];
-    if (b->offset > m->size || b->bytes > m->size - b->offset ||
-        (m->align && b->offset % m->align) ||
-        b->bytes != (uint64_t)b->taps * b->n_c * m->layout->element)
+    const ConstantBlock *b = &j->plan->block[a->weights - 1];
+    if (!is_placed(m, b, (uint64_t)b->taps * b->n_c))
         return judge_says(j, out, "has weights in a wrong place");
-    areas_drop(j->areas, j->spec->weights, weight_range(b));
-    judge_drop_sums(j, j->spec->weights, weight_range(b));
-    judge_drop_weights(j, weight_range(b));
-    vec_push(j->arena, &j->blocks, a->weights);
+    areas_drop(j->areas, j->spec->weights, range_of(b));
+    judge_drop_sums(j, j->spec->weights, range_of(b));
+    judge_drop_weights(j, range_of(b));
+    vec_push(j->arena, &j->weights, a->weights);
     return NULL;
 }
 
@@ -80,14 +105,11 @@ static bool needs_bias(const Judge *j, const Action *a) {
 
 const char *judge_bias(Judge *j, const Action *a) {
     const Placement *out = &j->plan->placement[a->out];
-    bool there = false;
-    for (uint32_t i = 0; i < j->biases.n; i++)
-        there |= j->biases.at[i] == a->bias;
     if (!needs_bias(j, a))
         return a->bias ? judge_says(j, out, "has no biases to read") : NULL;
-    if (!a->bias || !there)
+    if (!a->bias || !is_there(&j->biases, a->bias))
         return judge_says(j, out, "is computed without its biases");
-    const BiasBlock *b = &j->plan->bias[a->bias - 1];
+    const ConstantBlock *b = &j->plan->bias[a->bias - 1];
     bool right = b->node.i == a->node.i && b->c <= out->c &&
                  out->c + out->n_c <= b->c + b->n_c;
     return right ? NULL : judge_says(j, out, "is computed with other biases");
@@ -95,19 +117,12 @@ const char *judge_bias(Judge *j, const Action *a) {
 
 const char *judge_loads_bias(Judge *j, const Action *a) {
     const HwMemory *m = &j->spec->memory[j->spec->bias];
-    const BiasBlock *b = &j->plan->bias[a->bias - 1];
-    uint32_t n = 0;
-    if (a->bias == 0 || a->bias > j->plan->n_biases || b->offset > m->size ||
-        b->bytes > m->size - b->offset || (m->align && b->offset % m->align) ||
-        b->bytes != (uint64_t)b->n_c * m->layout->element)
+    if (a->bias == 0 || a->bias > j->plan->n_biases ||
+        !is_placed(m, &j->plan->bias[a->bias - 1],
+                   j->plan->bias[a->bias - 1].n_c))
         return judge_says(j, &j->plan->placement[a->out],
                           "has biases in a wrong place");
-    for (uint32_t i = 0; i < j->biases.n; i++) {
-        const BiasBlock *o = &j->plan->bias[j->biases.at[i] - 1];
-        if (!ranges_meet(bias_range(o), bias_range(b)))
-            j->biases.at[n++] = j->biases.at[i];
-    }
-    j->biases.n = n;
+    drop(&j->biases, j->plan->bias, range_of(&j->plan->bias[a->bias - 1]));
     vec_push(j->arena, &j->biases, a->bias);
     return NULL;
 }

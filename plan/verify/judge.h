@@ -18,6 +18,8 @@ typedef struct Turn {
     uint32_t left, right; /* columns that the strip at work adds; 0: all */
 } Turn;
 
+typedef VEC(uint32_t) Numbers;
+
 typedef struct Judge {
     Arena *arena;
     const Plan *plan;
@@ -25,9 +27,8 @@ typedef struct Judge {
     const HwSpec *spec;
     Areas *areas;
     Turn *turn;               /* by node: what is computed so far */
-    VEC(uint32_t) blocks;     /* of weights that are there: numbers */
+    Numbers weights, biases;  /* blocks that are there, from 1 */
     VEC(const Action *) left; /* that leave sums, and nobody has gone on yet */
-    VEC(uint32_t) biases;     /* that are there: numbers */
     const Action *action;
     uint32_t step; /* of the action before */
 } Judge;
@@ -35,12 +36,6 @@ typedef struct Judge {
 /* `what`: is wrong with the placement, in this action. */
 const char *judge_says(Judge *j, const Placement *p, const char *what);
 
-static inline Range weight_range(const WeightBlock *b) {
-    return (Range){b->offset, b->offset + b->bytes};
-}
-static inline Range bias_range(const BiasBlock *b) {
-    return (Range){b->offset, b->offset + b->bytes};
-}
 static inline bool on_engine(const Action *a) {
     return a->kind == ACTION_RUN || a->kind == ACTION_COPY;
 }

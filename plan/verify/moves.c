@@ -20,17 +20,6 @@ const char *judge_read(Judge *j, uint32_t placement, Part part) {
                                          : judge_says(j, p, "is not all there");
 }
 
-/* Weights in these bytes of their memory are gone. */
-void judge_drop_weights(Judge *j, Range bytes) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < j->blocks.n; i++) {
-        const WeightBlock *b = &j->plan->block[j->blocks.at[i] - 1];
-        if (!ranges_meet(weight_range(b), bytes))
-            j->blocks.at[n++] = j->blocks.at[i];
-    }
-    j->blocks.n = n;
-}
-
 const char *judge_write(Judge *j, uint32_t placement, Part part) {
     const Placement *p = &j->plan->placement[placement];
     if (!within(p, part))

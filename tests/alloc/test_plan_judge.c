@@ -14,7 +14,7 @@ typedef struct Case {
     Plan plan;
     Placement *placement;
     Action *action;
-    WeightBlock *block;
+    ConstantBlock *block;
 } Case;
 
 static Case case_of(Arena *arena, const Plan *plan) {
@@ -22,7 +22,7 @@ static Case case_of(Arena *arena, const Plan *plan) {
     c.placement =
         ARENA_COPY(arena, Placement, plan->placement, plan->n_placements);
     c.action = ARENA_COPY(arena, Action, plan->action, plan->n_actions);
-    c.block = ARENA_COPY(arena, WeightBlock, plan->block, plan->n_blocks);
+    c.block = ARENA_COPY(arena, ConstantBlock, plan->block, plan->n_blocks);
     c.plan.placement = c.placement;
     c.plan.action = c.action;
     c.plan.block = c.block;
@@ -273,7 +273,7 @@ static void two_inputs(void **state) {
     refuse(&c, "data lies in two places in inputs");
 }
 
-static WeightBlock *block_of(Case *c, const Action *a) {
+static ConstantBlock *block_of(Case *c, const Action *a) {
     assert_true(a->weights > 0);
     return &c->block[a->weights - 1];
 }
@@ -282,7 +282,7 @@ static void weights_in_wrong_places(void **state) {
     (void)state;
     for (int i = 0; i < 4; i++) {
         Case c = staged_new();
-        WeightBlock *b = block_of(&c, first(&c, ACTION_WEIGHTS));
+        ConstantBlock *b = block_of(&c, first(&c, ACTION_WEIGHTS));
         const HwMemory *am = c.plan.schedule->spec->memory;
         assert_true(am->align > 1);
         if (i == 0)
@@ -303,7 +303,7 @@ static void weights_of_others(void **state) {
     for (int i = 0; i < 5; i++) {
         Case c = staged_new();
         Action *run = first(&c, ACTION_RUN);
-        WeightBlock *b = block_of(&c, run);
+        ConstantBlock *b = block_of(&c, run);
         if (i == 0)
             b->node = run[0].node.i ? (NodeId){0} : (NodeId){1};
         else if (i == 1)

@@ -39,7 +39,7 @@ static const Field action_field[] = {
 };
 
 #define OF_BLOCK(field)                                                        \
-    { "block." #field, offsetof(WeightBlock, field) }
+    { "block." #field, offsetof(ConstantBlock, field) }
 static const Field block_field[] = {OF_BLOCK(c), OF_BLOCK(n_c), OF_BLOCK(taps)};
 
 enum {
@@ -59,7 +59,7 @@ typedef struct Damaged {
     Plan plan;
     Placement *placement;
     Action *action;
-    WeightBlock *block;
+    ConstantBlock *block;
     const char *what;
 } Damaged;
 
@@ -79,7 +79,7 @@ static inline Damaged copy_plan(Damager *c) {
     for (uint32_t i = 0; i < p->n_actions; i++)
         d.action[i].in =
             ARENA_COPY(c->arena, uint32_t, p->action[i].in, p->action[i].n_in);
-    d.block = ARENA_COPY(c->arena, WeightBlock, p->block, p->n_blocks);
+    d.block = ARENA_COPY(c->arena, ConstantBlock, p->block, p->n_blocks);
     d.plan.placement = d.placement;
     d.plan.action = d.action;
     d.plan.block = d.block;
