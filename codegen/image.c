@@ -147,9 +147,10 @@ static void add_host(Builder *b, const Action *action) {
     Region *in = ARENA_ARRAY(b->arena, Region, action->n_in);
     for (uint32_t i = 0; i < action->n_in; i++)
         in[i] = region_of(b, &b->plan->placement[action->in[i]]);
+    bool brought = node->op == OP_CONSTANT; /* nobody computes it */
     HostLayer host = {.name = node->name,
                       .kind = op_info[node->op].name,
-                      .reason = action->legal.reason,
+                      .reason = brought ? NULL : action->legal.reason,
                       .n_in = action->n_in,
                       .in = in,
                       .n_out = 1};
