@@ -364,7 +364,9 @@ static void try_scarce(Staging *s, uint64_t size) {
 }
 
 static void try_shares(Staging *s, uint64_t size) {
-    enum { IDLE = 2 }; /* shares that brought nothing */
+    /* Shares that brought nothing better; those whose plans all cost too much
+     * tell half as much of what the next one brings. */
+    enum { IDLE = 4, WORSE = 2, DEAR = 1 };
     uint32_t number = grid_number(STAGED_OCTAVE, size), idle = 0;
     uint64_t height = UINT64_MAX;
     bool any = false;
@@ -386,8 +388,10 @@ static void try_shares(Staging *s, uint64_t size) {
         if (!height)
             break;
         any |= s->fitted;
-        idle = gained(s, last) || !any ? 0 : idle + 1;
-        if (idle == IDLE || (s->own->found && (s->own->least || is_done(s))))
+        idle += s->own->found ? WORSE : DEAR;
+        if (gained(s, last) || !any)
+            idle = 0;
+        if (idle >= IDLE || (s->own->found && (s->own->least || is_done(s))))
             break;
     }
 }
