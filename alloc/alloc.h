@@ -45,6 +45,8 @@ typedef struct PlanOptions {
     PlanObjective objective;
     double recompute;   /* a plan computes at most so many times the products of
                          * the network; 0: as many as stripes make it */
+    bool front;         /* Plan.front is to have plans, too, that the objective
+                         * makes no use of */
     uint32_t effort;    /* of the search: 0 to PLAN_MOST_EFFORT */
     uint32_t images;    /* of the listing that this is the plan of one of; 0:
                          * just one */

@@ -157,8 +157,9 @@ static void print_front(Arena *arena, const Plan *plan) {
     }
 }
 
-static void print_report(Arena *arena, const Pipeline *p, const Made *made,
-                         const CompileArgs *own) {
+static void print_report(Arena *arena, const Options *options,
+                         const Pipeline *p, const Made *made) {
+    const CompileArgs *own = options->own;
     bool explain = own->explain;
     const Schedule *better = made->better;
     say("%s on %s: %s, %s of the host\n", p->listing->network, p->spec->machine,
@@ -185,7 +186,7 @@ static void print_report(Arena *arena, const Pipeline *p, const Made *made,
         print_plan(arena, p);
     Accounts accounts = plan_accounts(arena, p, p->plan->cost.cycles);
     accounts_print(arena, &accounts);
-    if (own->front)
+    if (options->front)
         print_front(arena, p->plan);
     if (explain)
         say_lines(guard_out(), explanation(arena, p, made));
@@ -346,7 +347,9 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     if (!usage_is_right(diag, options))
         return EXIT_BAD_USAGE;
     Pipeline p;
-    ExitCode code = pipeline_run(arena, diag, options, STAGE_CODEGEN, &p);
+    Options planned = *options;
+    planned.front |= own->report != NULL; /* which shows it */
+    ExitCode code = pipeline_run(arena, diag, &planned, STAGE_CODEGEN, &p);
     if (code != EXIT_FINE)
         return code;
     Made made = {0};
@@ -361,6 +364,6 @@ ExitCode cmd_compile(Arena *arena, Diag *diag, const Options *options) {
     if (options->json)
         print_json(arena, options, report_json(arena, &p, &made, own->explain));
     else
-        print_report(arena, &p, &made, own);
+        print_report(arena, options, &p, &made);
     return EXIT_FINE;
 }

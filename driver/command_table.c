@@ -34,7 +34,7 @@ static const OptionAt compile_options[] = {MACHINE,
                                            SHARED(emit),
                                            OWN(CompileArgs, io),
                                            OWN(CompileArgs, most_images),
-                                           OWN(CompileArgs, front),
+                                           SHARED(front),
                                            SHARED(progress),
                                            OWN(CompileArgs, materialise)};
 static const OptionAt simulate_options[] = {MACHINE,

@@ -61,6 +61,7 @@ typedef struct Options {
     double recompute; /* 0: not said */
     uint64_t effort, budget;
     uint64_t images; /* one behind the other; 0: one */
+    bool front;      /* all plans that no other beats are wanted */
     const void *own; /* the command's own: a struct of these */
 } Options;
 
@@ -68,7 +69,7 @@ typedef struct CompileArgs {
     const char *io; /* NULL: as the hwspec says */
     const char *report, *trace;
     uint64_t most_images; /* 0: one */
-    bool what_if, front, explain, materialise, print_passes;
+    bool what_if, explain, materialise, print_passes;
 } CompileArgs;
 
 typedef struct SimulateArgs {

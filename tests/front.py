@@ -45,7 +45,7 @@ def main():
                     where = (front.network_file(name, folder), machine,
                              size * front.KIB, folder)
                     plans = {o: front.measured(tool.AMPHORA, *where,
-                                               "--objective", o)
+                                               "--front", "--objective", o)
                              for o in front.OBJECTIVES}
                     if None in plans.values():
                         continue

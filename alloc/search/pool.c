@@ -210,11 +210,11 @@ static void pool_sort(Search *s) {
 }
 
 /* Whether it is not worth its time: it is expected to cost more than that,
- * which may be nothing. The `first` of a size is for the front, if it is short.
- */
+ * which may be nothing. What is expected of the `first` of a size may be wrong,
+ * which costs little time to see if it is short. */
 static bool is_beaten(const Search *s, const Trial *t, const PlanCost *best,
                       bool first) {
-    if (!best || !schedules(s) || s->clock_errs ||
+    if (!best || !schedules(s) || s->clock_errs || s->options->front ||
         (first && t->plan->n_actions <= LONG_PLAN))
         return false;
     PlanCost own = cost_expected(s, t);
