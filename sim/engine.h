@@ -66,11 +66,13 @@ void timeline_add(Run *run, uint32_t unit, const SimEvent *event);
 
 /* queue.c, where the machine has such */
 /* Finds when the work may begin at the earliest. */
-void queue_begin(Run *run, const Work *work);
+void queue_begin(Run *run, const Work *work, uint32_t unit);
 /* The same of a layer of the host, which is then done. */
 void queue_host(Run *run, const Work *work);
 /* Remembers what it touches until it is done. */
 void queue_end(Run *run, const Work *work, uint32_t unit);
+/* Tables of volumes go (tables.c): keeps its own. */
+void queue_between(Run *run);
 
 /* order.c */
 /* Finds the table's item of each instruction. */

@@ -130,7 +130,8 @@ typedef struct VolumeTables {
 } VolumeTables;
 VolumeTables tables_of(Run *run, const Layout *layout, const Volume *volume);
 void tables_open(Run *run);
-/* Between two instructions. */
+/* Between two instructions: whether all tables go, as there are too many. */
+bool tables_go(const Run *run);
 void tables_between(Run *run);
 
 /* False where cycles alone count, and none wait for cells. */

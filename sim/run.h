@@ -46,7 +46,6 @@ typedef struct Use {
     bool writes;
     uint32_t unit; /* of insn.h */
     uint32_t insn; /* order.c */
-    uint64_t end;  /* cycle; queue.c */
     Place place;
 } Use;
 
@@ -91,6 +90,8 @@ typedef struct Run {
     VEC(SimEvent) event;
     uint64_t floor;      /* queue.c: cycle before which nothing begins */
     VEC(uint64_t) ended; /* ... by instruction */
+    VEC(struct AtWork) at_work;
+    uint32_t most_at_work; /* before those that are done are forgotten */
 
     BlobCache staged_blobs; /* staged.c */
     VEC(struct StagedLayer *) staged;

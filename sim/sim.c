@@ -109,7 +109,7 @@ static void check_engines(Run *run, const Work *w) {
  * earlier steps are. */
 static void begin_insn(Run *run, const Work *w) {
     if (run->spec->tiling.rows.moves == HW_MOVES_QUEUED)
-        queue_begin(run, w);
+        queue_begin(run, w, unit_of(run, w));
     else if (w->has_waits)
         timeline_wait(run, w->waits | UINT64_C(1) << unit_of(run, w));
     else if (w->step != run->step || w->step == NO_STEP ||
@@ -292,6 +292,8 @@ static void run_listing(Run *run) {
         run_insn(run, i);
         access_end(run, i, events);
         arena_reset(run->work);
+        if (tables_go(run))
+            queue_between(run);
         tables_between(run);
     }
     timeline_wait(run, all_units);
@@ -310,6 +312,7 @@ static void count_anew(Run *run) {
     memset(&run->ended, 0, sizeof run->ended);
     memset(run->done, 0, sizeof run->done);
     run->touched.n = run->peer.n = 0;
+    memset(&run->at_work, 0, sizeof run->at_work);
     run->step = run->peer_step = NO_STEP;
     run->highest = 0;
     run->busy = run->issued = run->floor = 0;

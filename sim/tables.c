@@ -53,8 +53,12 @@ void tables_open(Run *run) {
     run->tables.slot = ARENA_ARRAY(run->tables.arena, KnownTables, SLOTS);
 }
 
+bool tables_go(const Run *run) {
+    return run->tables.n > MOST;
+}
+
 void tables_between(Run *run) {
-    if (run->tables.n <= MOST)
+    if (!tables_go(run))
         return;
     run->tables.n = 0;
     arena_reset(run->tables.arena);
