@@ -77,28 +77,30 @@ static bool find_loads(Needless *n) {
     return any;
 }
 
-static bool is_read(const Needless *n, uint32_t buffer) {
+/* By buffer: whether a load that is dropped read it, and nothing else does. */
+static const bool *find_unread(const Needless *n) {
     const Emit *e = n->e;
+    uint32_t n_buffers = e->buffers->buf.n + e->regions.at.n;
+    bool *unread = ARENA_ARRAY(e->arena, bool, n_buffers + 1);
     for (uint32_t i = 0; i < e->action.n; i++) {
-        const Action *a = &e->action.at[i];
-        for (uint32_t k = 0; k < a->n_in && !n->drop[i]; k++)
-            if (e->placement.at[a->in[k]].buffer == buffer)
-                return true;
+        uint32_t from = n->drop[i] ? e->action.at[i].in[0] : NONE;
+        if (from != NONE && role_at(e, from) == HW_BACKING)
+            unread[e->placement.at[from].buffer] = true;
     }
-    return false;
+    for (uint32_t i = 0; i < e->action.n; i++)
+        for (uint32_t k = 0; k < e->action.at[i].n_in && !n->drop[i]; k++)
+            unread[e->placement.at[e->action.at[i].in[k]].buffer] = false;
+    return unread;
 }
 
-/* Of what was stored for the load that is dropped. */
-static void drop_stores(Needless *n, uint32_t load) {
+/* Of what was stored for loads that are dropped. */
+static void drop_stores(Needless *n) {
     const Emit *e = n->e;
-    uint32_t from = e->action.at[load].in[0];
-    uint32_t buffer = e->placement.at[from].buffer;
-    if (role_at(e, from) != HW_BACKING || is_read(n, buffer))
-        return;
+    const bool *unread = find_unread(n);
     for (uint32_t i = 0; i < e->action.n; i++) {
         const Action *a = &e->action.at[i];
-        if (a->kind == ACTION_STORE && e->placement.at[a->out].buffer == buffer)
-            n->drop[i] = true;
+        n->drop[i] |=
+            a->kind == ACTION_STORE && unread[e->placement.at[a->out].buffer];
     }
 }
 
@@ -125,8 +127,6 @@ void emit_drop_needless(Emit *e) {
     n.seen = ARENA_ARRAY(e->arena, bool, e->f->g->tensor.n + 1);
     if (!find_loads(&n))
         return;
-    for (uint32_t i = 0; i < e->action.n; i++)
-        if (n.drop[i] && e->action.at[i].kind == ACTION_LOAD)
-            drop_stores(&n, i);
+    drop_stores(&n);
     close_up(e, n.drop);
 }
