@@ -36,6 +36,8 @@ BOUNDED = (
      "memories.ddr.bandwidth=0.1GB/s", "memories.outputs.burst=32"),
     ("fork.prototxt", "two-active.yaml"),
     ("branches.prototxt", "two-active.yaml"),
+    ("../../examples/mobilenet-v2.prototxt", "nvdla-small",
+     "memories.dram.size=32MiB"),
 )
 ADVISED = (
     ("branches.prototxt", "stage-npu", 

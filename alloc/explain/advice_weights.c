@@ -169,7 +169,7 @@ static uint64_t sources_hold(const HwSpec *spec, Text *names) {
 bool weights_outside_too_large(Arena *arena, Diag *diag,
                                const Schedule *schedule, bool says) {
     Text names = text_new(arena);
-    uint64_t bytes = weights_bound(arena, schedule);
+    uint64_t bytes = plan_staged_weights(schedule);
     uint64_t have = sources_hold(schedule->spec, &names);
     if (bytes <= have)
         return false;

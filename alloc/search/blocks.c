@@ -258,7 +258,8 @@ static void try_others(Staging *s, uint64_t size, PlanObjective objective,
             (!block_ways[i].fastest || several_sources(s->schedule->spec)))
             try_other(s, size, volumes, block_ways[i]);
     StageWay way = best->volumes == volumes ? best->way : first->best.way;
-    for (uint32_t i = 0; i < LENGTH(band_ways); i++) {
+    bool cuts = s->schedule->spec->tiling.rows.rolls; /* as bands_make */
+    for (uint32_t i = 0; i < LENGTH(band_ways) && cuts; i++) {
         way.bands = band_ways[i].bands;
         way.stores = band_ways[i].stores;
         try_other(s, size, volumes, way);

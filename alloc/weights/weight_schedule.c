@@ -487,6 +487,7 @@ static void open_stage(Stage *s) {
     open_items(s);
     find_order(s);
     find_uses(s);
+    vec_reserve(s->arena, &s->action, s->n + s->use.n + 1);
     holds_open(&s->holds, s->arena, &s->now);
 }
 
@@ -526,7 +527,7 @@ static bool close_stage(const Stage *s, Arena *arena, Plan *out) {
 
 /* Its slices and the actions that read them are known. */
 static Staged stage_sliced(Stage *s, Arena *arena, Plan *out) {
-    enum { STEPS = 16 }; /* for each action */
+    enum { STEPS = 15 }; /* for each action, beside that of its slice */
     s->source = s->now.action;
     s->n = s->now.n_actions;
     budget_take(s->budget, STEPS * (uint64_t)s->n);
@@ -553,7 +554,9 @@ Staged stage(Arena *arena, const Banded *banded, StageWay way,
                .budget = banded->budget,
                .moved = banded->moved};
     Staged done = STAGE_FULL;
-    if (blocks_make(arena, &s.now, banded->room, way, &sliced))
+    bool sliced_all = blocks_make(arena, &s.now, banded->room, way, &sliced);
+    budget_take(s.budget, s.now.n_actions);
+    if (sliced_all)
         done = stage_sliced(&s, arena, out);
     arena_free(scratch);
     return done;
