@@ -20,21 +20,16 @@ uint64_t row_work(const Graph *g, const Node *node) {
     return work;
 }
 
-static bool convolves(const Node *node) {
-    return node->op == OP_CONV || node->op == OP_CONV_POOL ||
-           node->op == OP_DECONV;
-}
-
 uint32_t kernel_width(const Graph *g, const Node *node) {
-    return node->op == OP_FC ? plan_volume(g, node->in[0]).w
-           : convolves(node) ? node->attr.conv.kernel[1]
-                             : 1;
+    return node->op == OP_FC      ? plan_volume(g, node->in[0]).w
+           : node_convolves(node) ? node->attr.conv.kernel[1]
+                                  : 1;
 }
 
 uint32_t kernel_area(const Graph *g, const Node *node) {
-    uint32_t rows = node->op == OP_FC ? plan_volume(g, node->in[0]).h
-                    : convolves(node) ? node->attr.conv.kernel[0]
-                                      : 1;
+    uint32_t rows = node->op == OP_FC      ? plan_volume(g, node->in[0]).h
+                    : node_convolves(node) ? node->attr.conv.kernel[0]
+                                           : 1;
     return rows * kernel_width(g, node);
 }
 

@@ -175,6 +175,15 @@ bool node_goes_by_pixel(const Node *node) {
     }
 }
 
+bool node_convolves(const Node *node) {
+    return node->op == OP_CONV || node->op == OP_CONV_POOL ||
+           node->op == OP_DECONV;
+}
+
+bool node_in_groups(const Node *node) {
+    return node_convolves(node) && node->attr.conv.groups > 1;
+}
+
 bool node_reads_whole(const Node *node, TensorId tensor) {
     return node->op == OP_MIX && same_tensor(node->in[1], tensor);
 }

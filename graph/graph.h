@@ -191,7 +191,7 @@ typedef struct Attrs {
         uint32_t state; /* INPUT: what this network output, 1 being the first,
                          * was in the call before; 0: the caller's */
         Shape reshape;  /* RESHAPE, CONSTANT: the output's shape */
-        Shape perm;    /* TRANSPOSE: output's axis i is input's dim[i] */
+        Shape perm;     /* TRANSPOSE: output's axis i is input's dim[i] */
     };
 } Attrs;
 
@@ -322,6 +322,10 @@ uint64_t graph_products(const Graph *g, const Node *node);
 /* Whether a pixel of the node's result is made of the same pixel of its
  * operands, be it of all channels. */
 bool node_goes_by_pixel(const Node *node);
+/* Whether it slides a kernel of weights, be it in front of a pool; in several
+ * groups of channels. */
+bool node_convolves(const Node *node);
+bool node_in_groups(const Node *node);
 /* Whether any row of the result needs all of the tensor: keys and values. */
 bool node_reads_whole(const Node *node, TensorId tensor);
 /* Whether each pixel meets all of the other volume, in one window. */

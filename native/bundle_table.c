@@ -69,8 +69,7 @@ static uint64_t places_of(const Graph *g, const Node *node) {
 }
 
 static void add_macs(Needs *n, const Graph *g, const Node *node) {
-    bool products = node->op == OP_CONV || node->op == OP_CONV_POOL ||
-                    node->op == OP_DECONV || node->op == OP_FC;
+    bool products = node_convolves(node) || node->op == OP_FC;
     ConstId weight = node->constant[CONST_WEIGHT];
     if (products && weight.i != NONE)
         n->macs +=

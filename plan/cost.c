@@ -77,8 +77,7 @@ static uint64_t run_cycles(const Plan *plan, const Action *a) {
         rows = axis_before_pool(g, a->node, 0, a->row, rows);
         cols = axis_before_pool(g, a->node, 1, a->col, cols);
     }
-    if (node->op == OP_CONV || node->op == OP_CONV_POOL ||
-        node->op == OP_DECONV)
+    if (node_convolves(node))
         inner = conv_inner(spec, engine, node, in.c, addends.kernel);
     else if (node->op == OP_MIX)
         inner = hwspec_inner_steps(spec, engine, NULL,

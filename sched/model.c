@@ -444,8 +444,7 @@ static double ceilings(uint64_t n, uint32_t unroll) {
  * convolution's. */
 static double steps_of(const HwUnroll *u, const Node *node, Volume in,
                        Volume out) {
-    bool conv = node->op == OP_CONV || node->op == OP_CONV_POOL ||
-                node->op == OP_DECONV;
+    bool conv = node_convolves(node);
     const ConvAttr *c = &node->attr.conv;
     const PoolAttr *p = &node->attr.pool;
     uint64_t taps = 1;

@@ -58,11 +58,6 @@ static void say_volumes(Emitter *e, const Node *node) {
 
 /* ---- windows ---- */
 
-static bool has_conv(const Node *node) {
-    return node->op == OP_CONV || node->op == OP_CONV_POOL ||
-           node->op == OP_DECONV;
-}
-
 /* Of an inner product the window is the whole operand. */
 static ConvAttr conv_of(const Emitter *e, const Node *node) {
     const Home *in = &e->home[node->in[0].i];
@@ -71,7 +66,7 @@ static ConvAttr conv_of(const Emitter *e, const Node *node) {
                   .kernel = {1, 1},
                   .stride = {1, 1},
                   .dilation = {1, 1}};
-    if (has_conv(node))
+    if (node_convolves(node))
         return node->attr.conv;
     const Shape *shape = &graph_tensor(e->g, node->in[0])->shape;
     if (node->op == OP_FC && shape->rank == 4) {

@@ -174,8 +174,7 @@ static void read_channels(const Facts *f, const Node *node, TensorId t,
                           const Box *made, Box *read) {
     uint32_t in = size_of(f, t, CHANNELS);
     uint32_t out = size_of(f, node->out[0], CHANNELS), groups = in;
-    bool windows = node->op == OP_CONV || node->op == OP_CONV_POOL ||
-                   node->op == OP_DECONV;
+    bool windows = node_convolves(node);
     if (windows)
         groups = node->attr.conv.groups;
     else if (node->op == OP_FC || in != out)

@@ -16,10 +16,7 @@ uint32_t run_channels_least(const HwSpec *spec, const Graph *g, NodeId id,
     const Node *node = graph_node(g, id);
     const HwEngine *engine = &spec->engine[legal->engine];
     uint32_t all = plan_volume(g, node->out[0]).c, least = all;
-    bool in_groups = (node->op == OP_CONV || node->op == OP_CONV_POOL ||
-                      node->op == OP_DECONV) &&
-                     node->attr.conv.groups > 1;
-    if (in_groups || !engine_takes_channels(spec, legal, all))
+    if (node_in_groups(node) || !engine_takes_channels(spec, legal, all))
         return all;
     for (uint32_t m = 0; m < spec->n_active; m++) {
         const HwMemory *memory = &spec->memory[m];

@@ -40,12 +40,6 @@ static bool needs_weights(const Plan *plan, const Action *a) {
            hwspec_stages(plan->schedule->spec, a->legal.op);
 }
 
-static bool in_groups(const Node *node) {
-    return (node->op == OP_CONV || node->op == OP_CONV_POOL ||
-            node->op == OP_DECONV) &&
-           node->attr.conv.groups > 1;
-}
-
 /* Parts of a volume may begin at multiples of so many channels, by its layout.
  * What each is padded by may lie over the next ones; of the last
  * part there must be room for it in the memory. */
@@ -83,7 +77,7 @@ static uint32_t parts_unit(const HwSpec *spec, const Placement *p,
 static uint32_t granule_of(const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
     const Placement *out = &plan->placement[a->out];
-    if (in_groups(graph_node(plan->schedule->graph, a->node)) ||
+    if (node_in_groups(graph_node(plan->schedule->graph, a->node)) ||
         !engine_takes_channels(spec, &a->legal, out->whole.c))
         return UINT32_MAX;
     return parts_unit(spec, out, spec->engine[a->legal.engine].part_align);
@@ -93,7 +87,8 @@ static uint32_t granule_of(const Plan *plan, const Action *a) {
 static uint32_t input_granule(const Plan *plan, const Action *a) {
     const HwSpec *spec = plan->schedule->spec;
     const Node *node = graph_node(plan->schedule->graph, a->node);
-    if (!hwspec_adds_up(spec, a->legal.op, a->legal.engine) || in_groups(node))
+    if (!hwspec_adds_up(spec, a->legal.op, a->legal.engine) ||
+        node_in_groups(node))
         return UINT32_MAX;
     return parts_unit(spec, &plan->placement[a->in[0]], 1);
 }
@@ -125,7 +120,8 @@ static uint64_t bytes_of(const Plan *plan, const Action *a, uint32_t channels,
 static bool tells_taps(const HwSpec *spec, const Node *node,
                        const Legal *legal) {
     return spec->insns && (spec->insns->tells_taps >> legal->op & 1) &&
-           hwspec_adds_up(spec, legal->op, legal->engine) && !in_groups(node);
+           hwspec_adds_up(spec, legal->op, legal->engine) &&
+           !node_in_groups(node);
 }
 
 /* Weights of an output channel in the thinnest blocks that there can be. */
@@ -135,7 +131,7 @@ static uint64_t least_taps(const HwSpec *spec, const Graph *g,
     Volume in = plan_volume(g, node->in[0]);
     uint32_t taps = weight_taps(g, node), least = in.c;
     uint32_t area = kernel_area(g, node);
-    if (in_groups(node) || in.c > taps ||
+    if (node_in_groups(node) || in.c > taps ||
         !hwspec_adds_up(spec, slot->legal.op, slot->legal.engine))
         return taps;
     for (uint32_t m = 0; m < spec->n_active; m++) {
@@ -160,7 +156,7 @@ uint64_t block_least(const HwSpec *spec, const Graph *g, const Slot *slot) {
     uint64_t n = layout_granule(m->layout);
     if (n && m->align)
         n *= m->align / gcd(m->align, n * m->layout->element);
-    if (in_groups(node) || !n || n > all ||
+    if (node_in_groups(node) || !n || n > all ||
         !engine_takes_channels(spec, &slot->legal, all))
         n = all;
     return least_taps(spec, g, slot) * n * stored_weight(spec);
@@ -523,35 +519,26 @@ static void push_band(Blocks *b, const Action *a, const Parts *p,
     }
 }
 
-/* All slices of output channels of some rows. */
+/* Slices [k, end) of some rows. */
 static void push_rows(Blocks *b, const Action *a, const Parts *p,
-                      uint32_t first, uint32_t row) {
+                      uint32_t first, uint32_t row, Steps slices) {
     uint32_t rows = p->rows < a->rows - row ? p->rows : a->rows - row;
     Action band = band_at(b, a, row, rows);
-    for (uint32_t k = 0; k < p->count; k += p->across)
+    for (uint32_t k = slices.first; k < slices.end; k += p->across)
         push_band(b, &band, p, first, k);
 }
 
-/* All rows of some output channels, whose weights are loaded once. */
-static void push_channels(Blocks *b, const Action *a, const Parts *p,
-                          uint32_t first, uint32_t k) {
-    for (uint32_t row = 0; row < a->rows; row += p->rows) {
-        uint32_t rows = p->rows < a->rows - row ? p->rows : a->rows - row;
-        Action band = band_at(b, a, row, rows);
-        push_band(b, &band, p, first, k);
-    }
-}
-
-/* Runs of some rows of a layer make all of their channels before the next. */
+/* Weights of some output channels are loaded once for all rows of a whole
+ * layer; runs of some rows of it make all of their channels before the next. */
 static void push_slices(Blocks *b, const Action *a) {
     Parts p = parts_of(b, a);
     uint32_t first = list_slices(b, a, &p);
     const Node *node = graph_node(b->g, a->node);
     bool whole = a->rows == plan_volume(b->g, node->out[0]).h;
-    for (uint32_t k = 0; k < p.count && whole; k += p.across)
-        push_channels(b, a, &p, first, k);
-    for (uint32_t row = 0; row < a->rows && !whole; row += p.rows)
-        push_rows(b, a, &p, first, row);
+    uint32_t n = whole ? p.across : p.count;
+    for (uint32_t k = 0; k < p.count; k += n)
+        for (uint32_t row = 0; row < a->rows; row += p.rows)
+            push_rows(b, a, &p, first, row, (Steps){k, k + n});
 }
 
 /* Runs of a node are numbered in their order. */
