@@ -15,9 +15,7 @@
 
 static bool by_rows(const Facts *f, NodeId id) {
     const Node *node = graph_node(f->g, id);
-    return f->spec->backing >= 0 &&
-           ((node->op != OP_MIX && node->op != OP_TRANSPOSE) ||
-            node_goes_by_row(node)) &&
+    return f->spec->backing >= 0 && !crosses_rows(node, 0) &&
            f->spec->tiling.kind != HW_TILING_NONE &&
            f->spec->tiling.rows.ops >> f->legal[id.i].op & 1;
 }

@@ -34,8 +34,7 @@ static uint32_t most_pad(const Node *node, uint32_t axis) {
                                                              : 0;
 }
 
-/* Which rows of it reads others than its own, or needs columns whole. */
-static bool crosses_rows(const Node *node, uint32_t axis) {
+bool crosses_rows(const Node *node, uint32_t axis) {
     return (node->op == OP_MIX || node->op == OP_TRANSPOSE) &&
            (axis || !node_goes_by_row(node));
 }

@@ -13,6 +13,8 @@
  * second operand waits there whole, or rows of constants are told as the
  * ring's. */
 bool only_rolls(const Node *node);
+/* Which rows of it reads others than its own, or needs columns whole. */
+bool crosses_rows(const Node *node, uint32_t axis);
 /* Whether the limits of the node's engine let it make any of its rows (axis 0)
  * or columns by themselves. */
 bool engine_takes_parts(const HwSpec *spec, const Graph *g, const Legal *legal,
