@@ -191,20 +191,16 @@ static bool schedules(const Search *s) {
            s->schedule->spec->tiling.rows.moves == HW_MOVES_BESIDE;
 }
 
-/* The most promising first. */
+/* The most promising first; what they are expected to cost is known then. */
 static void pool_sort(Search *s) {
-    PlanCost cost[MOST_TIMED + 1];
     for (uint32_t i = 0; i < s->n_pool; i++) {
         Trial *t = s->pool[i];
-        PlanCost own = cost_expected(s, t);
         uint32_t at = i;
-        for (; at > 0 &&
-               plan_cost_less(s->options->objective, &own, &cost[at - 1]);
-             at--) {
-            cost[at] = cost[at - 1];
+        t->expected = cost_expected(s, t);
+        for (; at > 0 && plan_cost_less(s->options->objective, &t->expected,
+                                        &s->pool[at - 1]->expected);
+             at--)
             s->pool[at] = s->pool[at - 1];
-        }
-        cost[at] = own;
         s->pool[at] = t;
     }
 }
@@ -217,8 +213,7 @@ static bool is_beaten(const Search *s, const Trial *t, const PlanCost *best,
     if (!best || !schedules(s) || s->clock_errs || s->options->front ||
         (first && t->plan->n_actions <= LONG_PLAN))
         return false;
-    PlanCost own = cost_expected(s, t);
-    return !plan_cost_less(s->options->objective, &own, best);
+    return !plan_cost_less(s->options->objective, &t->expected, best);
 }
 
 /* Gives those in the pool their time, the best first; how many there are. */

@@ -87,8 +87,9 @@ typedef struct Trial {
     Plan *plan;
     Traffic traffic;
     PlanCost cost;
-    uint64_t chosen; /* fingerprint of its cascades; 0: none were chosen */
-    uint64_t print;  /* of its actions */
+    PlanCost expected; /* before its transfers are scheduled; pace.c */
+    uint64_t chosen;   /* fingerprint of its cascades; 0: none were chosen */
+    uint64_t print;    /* of its actions */
     bool finished;
     bool counted; /* its cycles are the simulator's, not its own clock's */
 } Trial;
@@ -204,7 +205,7 @@ struct Search {
     Archive archive;
     VEC(Config) tried;
     VEC(Chosen) chosen;
-    VEC(uint64_t) seen; /* fingerprints of plans that were timed */
+    VEC(uint64_t) seen;   /* fingerprints of plans that were timed */
     VEC(Pace) pace;       /* of plans that were timed */
     double finish_leaves; /* the least part of a plan's cycles that finishing
                            * it left; 0: none was finished */
