@@ -24,6 +24,16 @@ Layer layer_of(OpKind op, const char *suffix, TensorId in) {
     return layer;
 }
 
+Layer layer_of_heads(TensorId in, uint32_t heads, uint32_t out) {
+    Layer layer = layer_of(OP_CONV, "volume", in);
+    layer.attr.conv = (ConvAttr){.out_c = heads * out,
+                                 .groups = heads,
+                                 .kernel = {1, 1},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1}};
+    return layer;
+}
+
 /* The layer of these inputs, quantised as they are. */
 static TensorId add_of(Volumes *v, const Layer *layer, uint32_t n,
                        const TensorId *in) {
@@ -352,6 +362,16 @@ static bool compact_pixels(Volumes *v, View *view) {
     part.base = volumes_pixels(v, view->base, &part.size[VIEW_Y], sorted);
     *view = part;
     return true;
+}
+
+void volumes_widen(Volumes *v, View *view, uint32_t n, uint32_t wide) {
+    for (uint32_t i = 0; i < view->rank; i++) {
+        ViewAxis *axis = &view->axis[i];
+        uint32_t *at = ARENA_ARRAY(v->arena, uint32_t, axis->n);
+        for (uint32_t k = 0; k < axis->n; k++)
+            at[k] = axis->at[VIEW_C][k] / n * wide;
+        axis->at[VIEW_C] = at;
+    }
 }
 
 bool volumes_mixes(const View *view, uint32_t axis) {

@@ -40,6 +40,9 @@ typedef struct Layer {
     bool no_bias;
 } Layer;
 Layer layer_of(OpKind op, const char *suffix, TensorId in);
+/* A convolution of each pixel, head by head: groups of channels, each of which
+ * becomes `out` of them. Its constants are the caller's. */
+Layer layer_of_heads(TensorId in, uint32_t heads, uint32_t out);
 TensorId volumes_add(Volumes *v, const Layer *layer);
 /* Channels of any number of volumes side by side. */
 TensorId volumes_join(Volumes *v, const char *suffix, uint32_t n,
@@ -78,6 +81,8 @@ uint32_t volumes_groups(Volumes *v, const View *view, uint32_t from,
  * of `n` indices, neither of which does. False: they do. */
 bool volumes_mixes(const View *view, uint32_t axis);
 bool volumes_split(Volumes *v, View *view, uint32_t axis, uint32_t n);
+/* Heads of `n` channels have `wide` of them: axes go to the first of each. */
+void volumes_widen(Volumes *v, View *view, uint32_t n, uint32_t wide);
 /* Makes what the view sees of its volume a volume of its own; false where
  * channels and pixels mix. */
 bool volumes_compact(Volumes *v, View *view);

@@ -186,7 +186,6 @@ static bool conv_of_heads(Volumes *v) {
     return true;
 }
 
-/* Of kernels of one row or one column: elsewhere weights would turn, too. */
 /* ---- images of a batch, which are windows of one volume ---- */
 
 /* Images one above the other: of height `h`, each begins `step` rows behind the
@@ -264,6 +263,7 @@ static bool conv_of_images(Volumes *v) {
     return over_images(v, reach, c->stride, c->pad, c->pad_end);
 }
 
+/* Of kernels of one row or one column: elsewhere weights would turn, too. */
 bool convert_conv(Volumes *v) {
     View view;
     const ConvAttr *conv = &v->node->attr.conv;
@@ -331,22 +331,11 @@ static bool pad_heads(Volumes *v, View view, uint32_t axis) {
     double *bias = ARENA_ARRAY(v->arena, double, (size_t)heads *wide);
     fill_padded(&view.axis[axis], heads, before, wide, v->node->attr.pad.value,
                 weight, bias);
-    Layer layer = layer_of(OP_CONV, "volume", view.base);
+    Layer layer = layer_of_heads(view.base, heads, wide);
     layer.constant[CONST_WEIGHT] =
         volumes_const(v, shape_nchw(heads * wide, n, 1, 1), weight);
     layer.constant[CONST_BIAS] = volumes_const(v, shape_of(heads * wide), bias);
-    layer.attr.conv = (ConvAttr){.out_c = heads * wide,
-                                 .groups = heads,
-                                 .kernel = {1, 1},
-                                 .stride = {1, 1},
-                                 .dilation = {1, 1}};
-    for (uint32_t i = 0; i < view.rank; i++) {
-        uint32_t many = view.axis[i].n;
-        uint32_t *at = ARENA_ARRAY(v->arena, uint32_t, many);
-        for (uint32_t k = 0; k < many; k++)
-            at[k] = view.axis[i].at[VIEW_C][k] / n * wide;
-        view.axis[i].at[VIEW_C] = at;
-    }
+    volumes_widen(v, &view, n, wide);
     view.axis[axis] = axis_of(v->arena, wide, VIEW_C, 0, 1);
     view = view_over(&view, volumes_add(v, &layer), heads * wide);
     volumes_give(v, &view);

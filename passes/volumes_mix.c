@@ -323,22 +323,17 @@ static bool multiply_constant(Volumes *v, View a, TensorId constant,
         !along_pixels(&a, last - 1))
         return false;
     for (uint32_t i = 0; i + 2 < a.rank; i++)
-        if (view_moves(&a, i) == (MOVES_CHANNELS | MOVES_PIXELS))
+        if (volumes_mixes(&a, i))
             return false;
     uint32_t wide = a.axis[last].n, heads = a.size[VIEW_C] / wide;
     uint32_t n = own->dim[own->rank - (turned ? 2 : 1)];
     double *weight = head_weights(v, &a, heads, n, constant, turned);
     if (!weight)
         return false;
-    Layer layer = layer_of(OP_CONV, "volume", a.base);
+    Layer layer = layer_of_heads(a.base, heads, n);
     layer.no_bias = true;
     layer.constant[CONST_WEIGHT] =
         volumes_const(v, shape_nchw(heads * n, wide, 1, 1), weight);
-    layer.attr.conv = (ConvAttr){.out_c = heads * n,
-                                 .groups = heads,
-                                 .kernel = {1, 1},
-                                 .stride = {1, 1},
-                                 .dilation = {1, 1}};
     give_rows(v, &a, volumes_add(v, &layer), wide, n, turned);
     return true;
 }

@@ -138,23 +138,12 @@ static bool sum_heads(Volumes *v, View *view, ReduceKind kind, uint32_t axes) {
         axes != (1u << to) - (1u << from))
         return false;
     uint32_t n = view->size[VIEW_C] / heads;
-    Layer layer = layer_of(OP_CONV, "volume", view->base);
+    Layer layer = layer_of_heads(view->base, heads, 1);
     layer.no_bias = true;
     layer.constant[CONST_WEIGHT] = constant_of(
         v->g, shape_nchw(heads, n, 1, 1), kind == REDUCE_MEAN ? 1.0 / n : 1, 0);
-    layer.attr.conv = (ConvAttr){.out_c = heads,
-                                 .groups = heads,
-                                 .kernel = {1, 1},
-                                 .stride = {1, 1},
-                                 .dilation = {1, 1}};
     collapse(v, view, axes);
-    for (uint32_t i = 0; i < view->rank; i++) {
-        uint32_t many = view->axis[i].n;
-        uint32_t *at = ARENA_ARRAY(v->arena, uint32_t, many);
-        for (uint32_t k = 0; k < many; k++)
-            at[k] = view->axis[i].at[VIEW_C][k] / n;
-        view->axis[i].at[VIEW_C] = at;
-    }
+    volumes_widen(v, view, n, 1);
     *view = view_over(view, volumes_add(v, &layer), heads);
     return true;
 }
