@@ -9,19 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- config ---- */
-
-static uint32_t whole(const cJSON *config, const char *key, uint32_t fallback) {
-    const cJSON *item = keras_get(config, key);
-    double value = cJSON_IsNumber(item) ? item->valuedouble : fallback;
-    return value >= 1 && value <= 1 << 20 ? (uint32_t)value : 0;
-}
-
-static bool is_set(const cJSON *config, const char *key, bool fallback) {
-    const cJSON *item = keras_get(config, key);
-    return cJSON_IsBool(item) ? cJSON_IsTrue(item) : fallback;
-}
-
 /* ---- norms ---- */
 
 /* -1 or [-2, -1]: which axes of the graph, as the first and how many. */
@@ -57,12 +44,12 @@ TensorId keras_layer_norm(Keras *k, int rms) {
     node->attr.norm.axis = first;
     node->attr.norm.axes = n;
     node->attr.norm.eps = json_num(k->config, "epsilon", rms ? 1e-6 : 1e-3);
-    node->attr.norm.rms = rms || is_set(k->config, "rms_scaling", false);
+    node->attr.norm.rms = rms || keras_flag(k->config, "rms_scaling", false);
     TensorId out = net_out(&k->net, id);
     const Const *gamma = NULL, *beta = NULL;
-    if (rms || is_set(k->config, "scale", true))
+    if (rms || keras_flag(k->config, "scale", true))
         gamma = keras_variable(k, rms ? "scale" : "gamma");
-    if (!rms && is_set(k->config, "center", true))
+    if (!rms && keras_flag(k->config, "center", true))
         beta = keras_variable(k, "beta");
     if (gamma)
         out = net_elt_const(&k->net, ELT_MUL, out, gamma, false);
@@ -159,10 +146,10 @@ static bool reads_tokens(Keras *k) {
 TensorId keras_attention(Keras *k, int kind) {
     static const bool plain[] = {false, false}, turned[] = {false, true};
     const char *name = k->name, *slot = k->slot;
-    Heads h = {.heads = whole(k->config, "num_heads", 0),
-               .size = whole(k->config, "key_dim", 0),
-               .bias = is_set(k->config, "use_bias", true)};
-    h.wide = whole(k->config, "value_dim", h.size);
+    Heads h = {.heads = keras_size(keras_get(k->config, "num_heads"), 0),
+               .size = keras_size(keras_get(k->config, "key_dim"), 0),
+               .bias = keras_flag(k->config, "use_bias", true)};
+    h.wide = keras_size(keras_get(k->config, "value_dim"), h.size);
     (void)kind;
     if (!h.heads || !h.size || !h.wide || !reads_tokens(k))
         return h.heads && h.size && h.wide

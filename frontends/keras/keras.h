@@ -52,6 +52,10 @@ bool keras_unzip(Keras *k, Bytes archive, const char *name, Bytes *out);
 TensorId keras_model(Keras *k, const cJSON *json, uint32_t n,
                      const TensorId *in);
 const cJSON *keras_get(const cJSON *json, const char *key);
+/* node.c: what a config says, or else the fallback: a truth; a size from 1 to
+ * 2^20 (0: it is none). */
+bool keras_flag(const cJSON *config, const char *key, bool fallback);
+uint32_t keras_size(const cJSON *item, uint32_t fallback);
 
 typedef TensorId KerasBuild(Keras *k, int kind);
 typedef struct KerasLayer {

@@ -33,6 +33,18 @@ const Const *keras_variable(Keras *k, const char *name) {
     return NULL;
 }
 
+/* ---- config ---- */
+
+bool keras_flag(const cJSON *config, const char *key, bool fallback) {
+    const cJSON *item = keras_get(config, key);
+    return cJSON_IsBool(item) ? cJSON_IsTrue(item) : fallback;
+}
+
+uint32_t keras_size(const cJSON *item, uint32_t fallback) {
+    double value = cJSON_IsNumber(item) ? item->valuedouble : fallback;
+    return value >= 1 && value <= 1 << 20 ? (uint32_t)value : 0;
+}
+
 /* ---- arguments ---- */
 
 /* Anywhere among the arguments. cJSON bounds the nesting. */

@@ -14,11 +14,6 @@ static const cJSON *get(const Keras *k, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(k->config, key);
 }
 
-static bool is_set(const Keras *k, const char *key, bool fallback) {
-    const cJSON *item = get(k, key);
-    return cJSON_IsBool(item) ? cJSON_IsTrue(item) : fallback;
-}
-
 static uint32_t whole(const cJSON *item, uint32_t fallback) {
     double value = cJSON_IsNumber(item) ? item->valuedouble : fallback;
     return value >= 0 && value <= INT32_MAX ? (uint32_t)value : 0;
@@ -125,7 +120,7 @@ static ConvAttr window(const Keras *k, OpKind op) {
 
 static TensorId conv(Keras *k, int depthwise) {
     ConvAttr a = window(k, OP_CONV);
-    bool bias = is_set(k, "use_bias", true);
+    bool bias = keras_flag(k->config, "use_bias", true);
     const Const *w;
     if (depthwise) {
         a.groups = channels(k);
@@ -144,7 +139,7 @@ static TensorId separable(Keras *k, int kind) {
                                               .kernel = {1, 1},
                                               .stride = {1, 1},
                                               .dilation = {1, 1}};
-    bool bias = is_set(k, "use_bias", true);
+    bool bias = keras_flag(k->config, "use_bias", true);
     (void)kind;
     point.out_c = a.out_c;
     a.groups = channels(k);
@@ -162,7 +157,7 @@ static TensorId separable(Keras *k, int kind) {
 /* "same": stride times as large; "valid": every window whole. */
 static TensorId transposed(Keras *k, int kind) {
     ConvAttr a = window(k, OP_DECONV);
-    bool bias = is_set(k, "use_bias", true);
+    bool bias = keras_flag(k->config, "use_bias", true);
     const Shape *in = &graph_tensor(k->net.g, k->in[0])->shape;
     (void)kind;
     for (uint32_t i = 0; i < 2; i++) {
@@ -183,7 +178,7 @@ static TensorId transposed(Keras *k, int kind) {
 }
 
 static TensorId inner_product(Keras *k, int kind) {
-    bool bias = is_set(k, "use_bias", true);
+    bool bias = keras_flag(k->config, "use_bias", true);
     const Const *w = keras_variable(k, "kernel");
     Const turned;
     (void)kind;
@@ -201,8 +196,8 @@ static TensorId inner_product(Keras *k, int kind) {
 
 static TensorId batch_norm(Keras *k, int kind) {
     Norm norm = {.eps = json_num(k->config, "epsilon", 1e-3),
-                 .has_gamma = is_set(k, "scale", true),
-                 .has_beta = is_set(k, "center", true)};
+                 .has_gamma = keras_flag(k->config, "scale", true),
+                 .has_beta = keras_flag(k->config, "center", true)};
     const cJSON *axis = get(k, "axis");
     (void)kind;
     if (cJSON_IsArray(axis))
@@ -228,7 +223,7 @@ static TensorId pool(Keras *k, int kind) {
 }
 
 static TensorId global_pool(Keras *k, int kind) {
-    bool keep = is_set(k, "keepdims", false), nhwc = k->net.nhwc;
+    bool keep = keras_flag(k->config, "keepdims", false), nhwc = k->net.nhwc;
     int64_t axes[2] = {nhwc ? 1 : 2, nhwc ? 2 : 3};
     return net_reduce_axes(&k->net, k->in[0], (ReduceKind)kind, 2, axes, keep);
 }

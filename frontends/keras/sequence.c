@@ -9,19 +9,13 @@
 
 /* ---- config ---- */
 
-static bool is_set(const cJSON *config, const char *key, bool fallback) {
-    const cJSON *item = keras_get(config, key);
-    return cJSON_IsBool(item) ? cJSON_IsTrue(item) : fallback;
-}
-
 /* 3, or [3]. */
 static uint32_t length(const cJSON *config, const char *key,
                        uint32_t fallback) {
     const cJSON *item = keras_get(config, key);
     if (cJSON_IsArray(item))
         item = item->child;
-    double value = cJSON_IsNumber(item) ? item->valuedouble : fallback;
-    return value >= 1 && value <= 1 << 20 ? (uint32_t)value : 0;
+    return keras_size(item, fallback);
 }
 
 static Shape shape_of(Keras *k, TensorId in) {
@@ -73,7 +67,7 @@ static const Const *row_kernel(Keras *k, const char *name) {
 TensorId keras_conv_row(Keras *k, int kind) {
     TensorId in = row(k, k->in[0]);
     const char *padding = json_str(k->config, "padding", "valid");
-    bool bias = is_set(k->config, "use_bias", true);
+    bool bias = keras_flag(k->config, "use_bias", true);
     (void)kind;
     if (in.i == NONE || !reads_channels_last(k))
         return NO_TENSOR;
@@ -115,7 +109,7 @@ TensorId keras_pool_row(Keras *k, int kind) {
 TensorId keras_pool_all(Keras *k, int kind) {
     int64_t axis = 1;
     return net_reduce_axes(&k->net, k->in[0], (ReduceKind)kind, 1, &axis,
-                           is_set(k->config, "keepdims", false));
+                           keras_flag(k->config, "keepdims", false));
 }
 
 /* N x C as N x n x C. */
@@ -234,7 +228,7 @@ static void set_acts(const Layer *l, NodeId node) {
 /* All states, L x N x H, of a sequence L x N x C. */
 static TensorId run(const Layer *l, TensorId in, bool backwards) {
     Keras *k = l->k;
-    bool has_bias = is_set(l->config, "use_bias", true);
+    bool has_bias = keras_flag(l->config, "use_bias", true);
     uint32_t inputs = shape_of(k, in).dim[2];
     TensorId all[4] = {in, gates(l, "kernel", inputs),
                        gates(l, "recurrent_kernel", l->units)};
@@ -267,15 +261,15 @@ static bool open_layer(Keras *k, const char *kind, const cJSON *config,
     *l = (Layer){.k = k,
                  .config = config,
                  .units = length(config, "units", 0),
-                 .reset_after = is_set(config, "reset_after", false)};
+                 .reset_after = keras_flag(config, "reset_after", false)};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
         if (!strcmp(cells[i].name, kind))
             l->cell = &cells[i];
     l->reset_after &= l->cell && l->cell->gates == 3;
     if (!l->cell || !l->units)
         return net_fail(&k->net, "a layer %s is not supported in it", kind);
-    if (is_set(config, "return_state", false) ||
-        is_set(config, "stateful", false))
+    if (keras_flag(config, "return_state", false) ||
+        keras_flag(config, "stateful", false))
         return net_fail(&k->net, "a state that is handed on is not supported");
     return true;
 }
@@ -301,8 +295,8 @@ static TensorId turned_round(Keras *k, TensorId all) {
 TensorId keras_recurrent(Keras *k, int kind) {
     Layer l;
     TensorId in = steps(k);
-    bool sequences = is_set(k->config, "return_sequences", false);
-    bool backwards = is_set(k->config, "go_backwards", false);
+    bool sequences = keras_flag(k->config, "return_sequences", false);
+    bool backwards = keras_flag(k->config, "go_backwards", false);
     if (in.i == NONE || !open_layer(k, cells[kind].name, k->config, &l))
         return NO_TENSOR;
     TensorId all = run(&l, in, backwards);
@@ -317,7 +311,7 @@ TensorId keras_both_ways(Keras *k, int kind) {
     const cJSON *config = keras_get(inner, "config");
     const char *mode = json_str(k->config, "merge_mode", "concat");
     const char *name = k->name, *slot = k->slot;
-    bool sequences = is_set(config, "return_sequences", false);
+    bool sequences = keras_flag(config, "return_sequences", false);
     TensorId in = steps(k), out[2];
     Layer l;
     (void)kind;
