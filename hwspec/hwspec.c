@@ -186,9 +186,12 @@ bool hwspec_keeps_sums(const HwSpec *spec, HwOp op, int32_t engine) {
            hwspec_stages(spec, op);
 }
 
+uint64_t hwspec_room(const HwMemory *memory) {
+    return memory->buffers ? hwspec_buffer_bytes(memory) : memory->size;
+}
+
 uint64_t hwspec_sums_room(const HwSpec *spec) {
-    const HwMemory *m = &spec->memory[spec->sums];
-    return m->buffers ? hwspec_buffer_bytes(m) : m->size;
+    return hwspec_room(&spec->memory[spec->sums]);
 }
 
 bool hwspec_loads_bias(const HwSpec *spec, HwOp op) {

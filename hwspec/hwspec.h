@@ -457,6 +457,8 @@ bool hwspec_stages(const HwSpec *spec, HwOp op);
 bool hwspec_adds_up(const HwSpec *spec, HwOp op, int32_t engine);
 /* Whether its sums lie in the memory of that role until they are results. */
 bool hwspec_keeps_sums(const HwSpec *spec, HwOp op, int32_t engine);
+/* Bytes that may lie together: those of a buffer, or all. */
+uint64_t hwspec_room(const HwMemory *memory);
 /* Bytes of that memory that the sums of one instruction have. */
 uint64_t hwspec_sums_room(const HwSpec *spec);
 /* Whether it reads biases that were loaded. */

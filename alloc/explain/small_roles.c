@@ -49,11 +49,6 @@ static uint32_t memory_of(const HwSpec *spec, uint32_t role) {
     return memory[role];
 }
 
-/* Sums of an instruction lie in one of its buffers. */
-static uint32_t places_in(const HwMemory *m) {
-    return m->buffers ? m->buffers : 1;
-}
-
 /* The layer that takes the most at the least. */
 typedef struct Least {
     uint64_t bytes;
@@ -170,7 +165,7 @@ bool roles_too_small(Arena *arena, Diag *diag, const Schedule *schedule,
         Least l = {0};
         if (memory_of(spec, r))
             l = least_of(schedule, r);
-        if (l.bytes <= m->size / places_in(m))
+        if (l.bytes <= hwspec_room(m))
             continue;
         if (!says)
             return true;
@@ -180,13 +175,13 @@ bool roles_too_small(Arena *arena, Diag *diag, const Schedule *schedule,
                    roles[r].what,
                    graph_node(schedule->graph, l.slot->node)->name,
                    roles[r].come, with_commas(arena, l.bytes), m->name,
-                   with_commas(arena, m->size / places_in(m)),
+                   with_commas(arena, hwspec_room(m)),
                    m->buffers > 1 ? " in a buffer" : "");
         if (r == 0)
             note_fewer(arena, diag, schedule, &l);
         if (!options->no_remedy)
             note_size(arena, diag, options->asked, memory_of(spec, r),
-                      l.bytes * places_in(m));
+                      l.bytes * (m->buffers ? m->buffers : 1));
         return true;
     }
     return false;
