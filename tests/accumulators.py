@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from int8 import npy_read, npy_write
+from listed import with_tokens, wrong_listings, wrong_machines, wrong_values
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 OUTER = """extends: vta-pynq
@@ -161,10 +161,7 @@ def damaged(folder):
     whole = next(line for line, row in lines if row["begin"] == row["end"] == "1")
 
     def told(line, **values):
-        words = line.split(" ")
-        for name, value in values.items():
-            words[names.index(name)] = value
-        return " ".join(words)
+        return with_tokens(line, names, **values)
     other = "0x20" if dict(zip(names, goes.split(" ")))["at"] == "0x0" else "0x0"
     cases = ((goes, told(goes, at=other), "not there"),
              (goes, told(goes, dst_row="9"), "not there"),
@@ -173,14 +170,7 @@ def damaged(folder):
                  zip(names, first.split(" ")))["at"]), "something else"),
              (whole, told(whole, at="0x1f"), "cross the end of a buffer"),
              (whole, told(whole, at="0x3f"), "more than the memory has"))
-    wrong = []
-    for old, new, message in cases:
-        open(cmd, "w").write(text.replace(old, new, 1))
-        done = run("simulate", cmd, "-t", f"{folder}/outer.yaml", *sets(sizes))
-        said = done.stdout + done.stderr
-        if done.returncode == 0 or message not in said:
-            wrong.append(f"{new!r}: no `{message}`: {said[:600]}")
-    return wrong
+    return wrong_listings(run, cmd, ("-t", f"{folder}/outer.yaml", *sets(sizes)), cases)
 
 
 def unplaceable(folder):
@@ -195,15 +185,7 @@ def unplaceable(folder):
               "GEMM does not tell `sums.addr`"),
              (INNER, "{role: sums, size: 16KiB,", "{role: bias, buffers: 2, size: 16KiB,",
               "can have buffers"))
-    wrong = []
-    for text, old, new, message in cases:
-        assert old in text
-        path = os.path.join(folder, "bad.yaml")
-        open(path, "w").write(text.replace(old, new, 1))
-        done = run("check", path)
-        if done.returncode != 1 or message not in done.stderr:
-            wrong.append(f"{new!r}: no `{message}`: {done.stderr}")
-    return wrong
+    return wrong_machines(run, folder, cases)
 
 
 def refused(folder):
@@ -262,21 +244,10 @@ def computed(folder):
                "--materialise", "-o", folder)
     assert done.returncode == 0, done.stderr
     records = json.load(open(name + ".json"))["amphora"]["records"]
-    values = [(i * 73 % 251 - 125) / 64 for i in range(3 * 16 * 16)]
-    npy_write(name + ".npy", (1, 3, 16, 16), "f", values)
-    done = run("simulate", name + ".json", "-t", machine, *sizes, "--input",
-               name + ".npy", "-o", os.path.join(folder, "computed"))
-    assert done.returncode == 0, done.stdout + done.stderr
-    theirs = npy_read(os.path.join(folder, "computed", "probability.npy"))
-    done = subprocess.run([sys.executable, "examples/run_listing.py", name + ".json"],
-                          input=" ".join(map(str, values)), capture_output=True,
-                          text=True, timeout=600)
-    mine = [float(v) for v in done.stdout.split()]
-    near = len(mine) == len(theirs) and max(
-        abs(a - b) for a, b in zip(mine, theirs)) < 1e-5
     left = sum(not r["sums"]["last"] for r in records if "sums" in r)
-    return [] if near and left else [
-        f"run_listing: {left} leave sums; {mine}, {theirs} {done.stderr[-400:]}"]
+    wrong = [] if left else ["run_listing: nobody leaves sums"]
+    return wrong + wrong_values(run, name, ("-t", machine, *sizes), (1, 3, 16, 16),
+                                "probability.npy")
 
 
 def main():

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from listed import wrong_machines
+
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 MACHINE = "hwspec/targets/vta-pynq.yaml"
 # network, settings
@@ -140,15 +142,7 @@ def unplaceable(folder):
              ("  weights_from: dram\n", "", "nothing loads `wgt`"),
              ("weights_from: dram", "weights_from: wgt",
               "`wgt` is of role weights"))
-    wrong = []
-    for old, new, message in cases:
-        path = os.path.join(folder, "bad.yaml")
-        assert old in text
-        open(path, "w").write(text.replace(old, new, 1))
-        done = run("check", path)
-        if done.returncode != 1 or message not in done.stderr:
-            wrong.append(f"{new!r}: {done.stderr}")
-    return wrong
+    return wrong_machines(run, folder, [(text, *case) for case in cases])
 
 
 def strided(folder):

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from listed import with_tokens, wrong_listings, wrong_machines
+
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 MACHINE = "hwspec/targets/vta-pynq.yaml"
 SMALL = ("memories.inp.size=1KiB", "memories.wgt.size=2304",
@@ -74,12 +76,6 @@ def quantised(folder):
     return []
 
 
-def with_token(line, names, name, value):
-    words = line.split(" ")
-    words[names.index(name)] = value
-    return " ".join(words)
-
-
 def damaged(folder):
     """Each change of one line, and what is wrong then."""
     cmd = compiled(folder, "densenet-cell.prototxt", ("memories.wgt.size=4KiB",))
@@ -90,27 +86,20 @@ def damaged(folder):
                  if row["begin"] == "1" and row["end"] == "0")
     last = next(line for line, row in goes if row["end"] == "1")
     second = goes[0][0]
-    cases = ((first, with_token(first, names, "begin", "0"), "not there"),
-             (first, with_token(first, names, "end", "1"), "sums end with"),
-             (second, with_token(second, names, "begin", "1"), "sums begin"),
-             (last, with_token(last, names, "end", "0"), "sums stay"),
-             (second, with_token(second, names, "wt_in", "0"), "something else"),
-             (second, with_token(second, names, "dst", "0x10"), "not there"),
-             (second, with_token(second, names, "dst_h", "6"), "not there"),
+    cases = ((first, with_tokens(first, names, begin="0"), "not there"),
+             (first, with_tokens(first, names, end="1"), "sums end with"),
+             (second, with_tokens(second, names, begin="1"), "sums begin"),
+             (last, with_tokens(last, names, end="0"), "sums stay"),
+             (second, with_tokens(second, names, wt_in="0"), "something else"),
+             (second, with_tokens(second, names, dst="0x10"), "not there"),
+             (second, with_tokens(second, names, dst_h="6"), "not there"),
              (second, first + "\n" + second, None),
              (second, "", "not there"))
     bias = re.search(r"(?m)^BIASES.*$", text)[0]
     cases += ((bias, "", "biases"),
               (bias, bias.replace(" 0x7c0 ", " 0x7c1 "), "biases"))
-    wrong = []
-    for old, new, message in cases:
-        open(cmd, "w").write(text.replace(old, new, 1))
-        done = run("simulate", cmd, "-t", MACHINE, *settings(
-            ("memories.wgt.size=4KiB",)))
-        said = done.stdout + done.stderr
-        if message and (done.returncode == 0 or message not in said):
-            wrong.append(f"{new!r}: no `{message}`: {said[:600]}")
-    return wrong
+    return wrong_listings(run, cmd, ("-t", MACHINE, *settings(
+        ("memories.wgt.size=4KiB",))), cases)
 
 
 def unplaceable(folder):
@@ -132,15 +121,7 @@ def unplaceable(folder):
              (" weights begin end", " weights begin", "does not tell `sums.last`"),
              ("wt_last wt_in wt_taps", "wt_last wt_taps",
               "does not tell `weights.in`"))
-    wrong = []
-    for old, new, message in cases:
-        path = os.path.join(folder, "bad.yaml")
-        assert old in text
-        open(path, "w").write(text.replace(old, new, 1))
-        done = run("check", path)
-        if done.returncode != 1 or message not in done.stderr:
-            wrong.append(f"{new!r}: {done.stderr}")
-    return wrong
+    return wrong_machines(run, folder, [(text, *case) for case in cases])
 
 
 def main():

@@ -10,14 +10,13 @@ computes is what `simulate` computes. Without taps the refusal names the bytes o
 all, with them those of one.
 """
 import json
-import math
 import os
 import re
 import subprocess
 import sys
 import tempfile
 
-from int8 import npy_read, npy_write
+from listed import with_tokens, wrong_listings, wrong_machines, wrong_values
 
 AMPHORA = os.environ.get("AMPHORA", "build/amphora")
 ONE = 256  # bytes of one tap
@@ -119,12 +118,6 @@ def damaged(folder):
         names = re.search(f"(?m)^# template {row} (.*)$", text)[1].split()
         lines[row] = [(line, names) for line in re.findall(f"(?m)^{row} .*$", text)]
 
-    def told(line, names, **values):
-        words = line.split(" ")
-        for name, value in values.items():
-            words[names.index(name)] = value
-        return " ".join(words)
-
     def pick(row, **values):
         return next((line, names) for line, names in lines[row] if all(
             line.split(" ")[names.index(n)] == v for n, v in values.items()))
@@ -141,29 +134,17 @@ def damaged(folder):
              (load, {"tap_last": "4"}, "hold something else"),
              (load, {"tap_last": "4", "wt_taps": "32"}, "more than there are"),
              (load, {"tap": "9", "tap_last": "9"}, "weights of taps 9 to 9"))
-    wrong = []
-    for (line, names), values, message in cases:
-        new = told(line, names, **values)
-        open(cmd, "w").write(text.replace(line, new, 1))
-        done = run("simulate", cmd, "-t", f"{folder}/taps.yaml", *sets(ONE))
-        said = done.stdout + done.stderr
-        if done.returncode == 0 or message not in said:
-            wrong.append(f"{new!r}: no `{message}`: {said[:600]}")
-    return wrong
+    return wrong_listings(run, cmd, ("-t", f"{folder}/taps.yaml", *sets(ONE)), [
+        (line, with_tokens(line, names, **values), message)
+        for (line, names), values, message in cases])
 
 
 def described(folder):
-    cases = (("window act bias bias_at weights taps", "window act bias bias_at weights",
-              "GEMM does not tell `weights.tap.first`"),
-             ("wt_in taps wt_taps", "wt_in tap wt_taps",
+    cases = ((TAPS, "window act bias bias_at weights taps",
+              "window act bias bias_at weights", "GEMM does not tell `weights.tap.first`"),
+             (TAPS, "wt_in taps wt_taps", "wt_in tap wt_taps",
               "WEIGHTS does not tell `weights.tap.last`"))
-    wrong = []
-    for old, new, message in cases:
-        path = os.path.join(folder, "bad.yaml")
-        open(path, "w").write(TAPS.replace(old, new, 1))
-        done = run("check", path)
-        if done.returncode != 1 or message not in done.stderr:
-            wrong.append(f"{new!r}: no `{message}`: {done.stderr}")
+    wrong = wrong_machines(run, folder, cases)
     network = "examples/micro/resnet8.prototxt"
     for machine, bytes_ in (("vta-pynq", 9 * ONE), (f"{folder}/taps.yaml", ONE)):
         done = run("compile", network, "-t", machine, *sets(ONE - 16), "-o", folder)
@@ -174,21 +155,9 @@ def described(folder):
 
 def computed(folder, network, shape):
     name = compiled(folder, network, 2 * ONE, "--materialise")
-    values = [(i * 73 % 251 - 125) / 64 for i in range(math.prod(shape))]
-    npy_write(name + ".npy", shape, "f", values)
-    out = os.path.join(folder, "computed")
-    done = run("simulate", name + ".json", "-t", f"{folder}/taps.yaml", *sets(2 * ONE),
-               "--input", name + ".npy", "-o", out)
-    assert done.returncode == 0, done.stdout + done.stderr
     last = "last.npy" if network.endswith("kernels.prototxt") else "probability.npy"
-    theirs = npy_read(os.path.join(out, last))
-    done = subprocess.run([sys.executable, "examples/run_listing.py", name + ".json"],
-                          input=" ".join(map(str, values)), capture_output=True,
-                          text=True, timeout=600)
-    mine = [float(v) for v in done.stdout.split()]
-    near = len(mine) == len(theirs) and max(
-        abs(a - b) for a, b in zip(mine, theirs)) < 1e-5
-    return [] if near else [f"run_listing: {mine}, {theirs} {done.stderr[-400:]}"]
+    return wrong_values(run, name, ("-t", f"{folder}/taps.yaml", *sets(2 * ONE)), shape,
+                        last)
 
 
 def main():
