@@ -83,8 +83,7 @@ void add_traffic_json(cJSON *json, const Plan *plan);
 void add_sim_json(Arena *arena, cJSON *json, const Listing *listing,
                   const SimResult *sim);
 
-/* The same for people. */
-/* images: that the listing computes. */
+/* The same for people. `images`: that the listing computes. */
 void print_sim(Arena *arena, const Listing *listing, const SimResult *sim,
                uint32_t images);
 /* Shares of engines and host, where the plan's own cycles are known or not. */

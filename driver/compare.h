@@ -3,8 +3,8 @@
 #ifndef DRIVER_COMPARE_H
 #define DRIVER_COMPARE_H
 
-#include "graph/halfway.h"
 #include "driver/pipeline.h"
+#include "graph/halfway.h"
 #include "sim/sim.h"
 
 typedef struct Mismatch {

@@ -390,10 +390,9 @@ static const Key tiling_keys[] = {
         "more; else they run step by step"),
     KEY("weights_from", read_weights_from, TilingKeys, weights_in,
         "software: backing memory, or one of role constants, from which "
-        "weights "
-        "are loaded into active memory, where engines read them, or a list: "
-        "each block lies in one of these; "
-        "else engines have them; needs `queue`"),
+        "weights are loaded into active memory, where engines read them, or a "
+        "list: each block lies in one of these; else engines have them; needs "
+        "`queue`"),
     KEY("always", read_run_ops, TilingKeys, always,
         "hardware: operators of the styles that never run whole, so that all "
         "they read and make passes through tiles"),

@@ -178,17 +178,16 @@ static uint64_t least_whole(const Candidate *c, const HwMemory *memory) {
     uint32_t heads = matrix && c->node->attr.mix.attends && rows
                          ? larger32(c->node->attr.mix.groups, 1)
                          : 1;
-    if (!matrix && (!moves || rows))
+    if (!matrix && !moves)
         return 0;
     uint64_t bytes = rows ? 0
                           : add_capped(bytes_whole(memory, c->in),
                                        bytes_whole(memory, c->out));
-    return matrix ? add_capped(bytes,
-                               bytes_whole(
-                                   memory,
-                                   &graph_tensor(c->g, c->node->in[1])->shape) /
-                                   heads)
-                  : bytes;
+    if (matrix) {
+        const Shape *other = &graph_tensor(c->g, c->node->in[1])->shape;
+        bytes = add_capped(bytes, bytes_whole(memory, other) / heads);
+    }
+    return bytes;
 }
 
 static const char *fits_beside(Arena *arena, const Candidate *c) {

@@ -29,10 +29,10 @@ typedef struct Part {
 
 /* The node's parts: one, or two; how many. */
 uint32_t legal_node_parts(const Candidate *c, Part part[2]);
+/* The first limit that the part breaks; HW_LIMIT_COUNT: none. */
+uint32_t legal_broken(const Part *part, const HwEngine *engine);
 /* NULL if all quantities of the part are within the engine's limits; else why
  * not. */
-/* The first limit that it breaks; HW_LIMIT_COUNT: none. */
-uint32_t legal_broken(const Part *part, const HwEngine *engine);
 const char *legal_within(Arena *arena, const Part *part,
                          const HwEngine *engine);
 
